@@ -426,7 +426,8 @@ async def ask_about_equal_arms(seed: int, *, oriented: bool) -> tuple[Calibratio
         errors=certified.errors,
         advisory=certified.advisory,
     )
-    return measured, assess_preference(votes, ComparisonQuestion())
+    found, _ = assess_preference(votes, ComparisonQuestion())
+    return measured, found
 
 
 def test_errors_to_the_side_of_a_style_are_counted_there_whatever_the_order_of_gold_pairs() -> None:

@@ -21,11 +21,15 @@ from trialwise.documents.numbers import as_count, as_money, as_percent, as_point
 from trialwise.documents.printable import cut_middle
 from trialwise.documents.results import Fact, LineKind, ResultLine, RunResults, Status, SuiteResults
 from trialwise.model.codec import to_plain
-from trialwise.model.run import RunRecord
 from trialwise.model.trial import Trial
 from trialwise.pages import comparison_arms, comparison_differences, comparison_flips
 from trialwise.pages.comparison_inputs import build_arm_inputs, count_inputs
-from trialwise.procedures.comparing.findings import ArmRun, ComparisonFinding, ComparisonVerdict
+from trialwise.procedures.comparing.findings import (
+    ArmRun,
+    ComparisonFinding,
+    ComparisonVerdict,
+    group_by_arms,
+)
 from trialwise.procedures.comparing.pairing import name_shared
 from trialwise.procedures.comparing.words import name_outcome
 from trialwise.procedures.comparison import COMPARISON
@@ -194,11 +198,9 @@ def describe_results(verdict: ComparisonVerdict, arms: Sequence[ArmRun] = ()) ->
         verdict: What was concluded.
         arms: The runs of the arms; without them no flip is named.
     """
-    coupled: dict[tuple[str, str], list[ComparisonFinding]] = {}
-    for finding in verdict.findings:
-        coupled.setdefault((finding.arm, finding.against), []).append(finding)
+    coupled = group_by_arms(verdict.findings).values()
     flips = comparison_flips.list_flips(verdict, arms)
-    runs = tuple(_describe_run(verdict, arms, flips, found) for found in coupled.values())
+    runs = tuple(_describe_run(verdict, arms, flips, found) for found in coupled)
     return SuiteResults(
         name=name_comparison(verdict),
         status=Status(verdict.decision.value),
@@ -312,12 +314,10 @@ def describe_comparison(verdict: ComparisonVerdict, arms: Sequence[ArmRun] = ())
         verdict: What was concluded.
         arms: The runs of the arms; without them there are no flips and no inputs.
     """
-    flips, records = (
-        comparison_flips.list_flips(verdict, arms),
-        {one.label: one.record for one in arms},
-    )
+    flips = comparison_flips.list_flips(verdict, arms)
+    records = {one.label: one.record for one in arms}
     # Replies make the file large; the others are in the journals of the runs.
-    shown = flips[:_MOST_FLIPS]
+    shown = [one.read(records) for one in flips[:_MOST_FLIPS]]
     return {
         "schema": SCHEMA,
         "tool": {"name": "trialwise", "version": __version__},
@@ -331,8 +331,8 @@ def describe_comparison(verdict: ComparisonVerdict, arms: Sequence[ArmRun] = ())
                 "input": one.pair.control.input_id,
                 "lost": list(one.lost),
                 "won": list(one.won),
-                "control": _describe_trial(records[one.against], one.pair.control),
-                "candidate": _describe_trial(records[one.arm], one.pair.candidate),
+                "control": _describe_trial(one.pair.control),
+                "candidate": _describe_trial(one.pair.candidate),
             }
             for one in shown
         ],
@@ -361,8 +361,7 @@ def _list_inputs(verdict: ComparisonVerdict, arms: Sequence[ArmRun]) -> Iterator
             yield {"criterion": criterion, "input": row.input_id, "arms": counts}
 
 
-def _describe_trial(record: RunRecord, sketch: Trial) -> dict[str, Any]:
-    trial = comparison_flips.read_whole(record, sketch)
+def _describe_trial(trial: Trial) -> dict[str, Any]:
     return {
         "trial": trial.index,
         "seed": trial.seed,

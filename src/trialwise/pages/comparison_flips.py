@@ -12,7 +12,12 @@ from trialwise.model.run import RunRecord
 from trialwise.model.trial import Outcome, Trial
 from trialwise.pages.finding_facts import REASONS
 from trialwise.pages.trial_cards import NAME, list_failure_blocks
-from trialwise.procedures.comparing.findings import ArmRun, ComparisonFinding, ComparisonVerdict
+from trialwise.procedures.comparing.findings import (
+    ArmRun,
+    ComparisonFinding,
+    ComparisonVerdict,
+    group_by_arms,
+)
 from trialwise.procedures.comparing.pairing import Pair, pair_trials
 
 #: Losses and gains with a card of their own, and the bytes that all of them may take.
@@ -34,6 +39,46 @@ class Flip(NamedTuple):
     won: tuple[str, ...]
     """Criteria that only the other arm passed."""
 
+    def read(self, records: Mapping[str, RunRecord]) -> Flip:
+        """Return the flip with the texts of its trials, which its pair leaves out."""
+        ours, theirs = records[self.against], records[self.arm]
+        whole = _read_whole(ours, self.pair.control), _read_whole(theirs, self.pair.candidate)
+        return self._replace(pair=Pair(*whole))
+
+    @property
+    def place(self) -> str:
+        """How a page names the pair."""
+        return f"pair {self.pair.control.index}"
+
+    @property
+    def failing(self) -> tuple[tuple[str, Trial, Outcome], ...]:
+        """Who failed which criterion, those that the candidate lost first."""
+        ours, theirs = self.pair
+        lost = ((self.arm, theirs, theirs.outcome(one)) for one in self.lost)
+        return (*lost, *((self.against, ours, ours.outcome(one)) for one in self.won))
+
+    @property
+    def headline(self) -> str:
+        """Who failed, and why."""
+        arm, trial, outcome = self.failing[0]
+        why = outcome.result.explanation or trial.error or REASONS[str(outcome.result.reason)]
+        return f"{arm} failed {outcome.criterion}: {cut_middle(why, _EXPLANATION)}"
+
+    @property
+    def replies(self) -> tuple[str | None, ...]:
+        """What both said, or which error came instead; None where it was not kept."""
+        return tuple(
+            f"error: {one.error}" if one.reply is None and one.error else one.reply
+            for one in self.pair
+        )
+
+
+def _read_whole(record: RunRecord, sketch: Trial) -> Trial:
+    # A pair holds sketches, without texts: a long comparison would not fit into memory otherwise.
+    table = record.trials.of_experiment(sketch.experiment)
+    place = table.find(sketch.index)
+    return sketch if place is None else table[place]
+
 
 def list_flips(verdict: ComparisonVerdict, arms: Sequence[ArmRun]) -> list[Flip]:
     """List all flips: first those in which the candidate failed, each kind in the order of pairs.
@@ -42,53 +87,38 @@ def list_flips(verdict: ComparisonVerdict, arms: Sequence[ArmRun]) -> list[Flip]
         verdict: What was concluded.
         arms: The runs of the arms; no flips are known without them.
     """
-    records = {one.label: one.record for one in arms}
-    coupled: dict[tuple[str, str], list[ComparisonFinding]] = {}
-    for finding in verdict.findings:
-        if finding.arm in records and finding.against in records:
-            coupled.setdefault((finding.against, finding.arm), []).append(finding)
+    known = {one.label: one for one in arms}
     flips = [
         flip
-        for (against, arm), findings in coupled.items()
-        for flip in _list_between(
-            (against, records[against]), (arm, records[arm]), [one.criterion for one in findings]
-        )
+        for (against, arm), found in group_by_arms(verdict.findings).items()
+        if against in known and arm in known
+        for flip in _list_between(known[against], known[arm], [one.criterion for one in found])
     ]
     # Losses first: they are what a reviewer of a candidate is afraid of.
     return sorted(flips, key=lambda one: not one.lost)
 
 
-def _list_between(
-    control: tuple[str, RunRecord], candidate: tuple[str, RunRecord], criteria: Sequence[str]
-) -> Iterator[Flip]:
+def _list_between(control: ArmRun, candidate: ArmRun, criteria: Sequence[str]) -> Iterator[Flip]:
     samplings: dict[tuple[str, str], list[str]] = {}
-    places = [
-        {one.criterion: one.experiment for one in record.plan.criteria}
-        for _, record in (control, candidate)
-    ]
+    ours, theirs = (
+        {one.criterion: one.experiment for one in arm.record.plan.criteria}
+        for arm in (control, candidate)
+    )
     for name in criteria:
-        if name in places[0] and name in places[1]:
-            samplings.setdefault((places[0][name], places[1][name]), []).append(name)
-    analysis = control[1].plan.analysis
+        if name in ours and name in theirs:
+            samplings.setdefault((ours[name], theirs[name]), []).append(name)
+    analysis = control.record.plan.analysis
     for names, shared in samplings.items():
-        for pair in pair_trials(control[1], candidate[1], names).pairs:
+        for pair in pair_trials(control, candidate, *names).pairs:
             # Most pairs passed everything; there may be many thousands of them.
-            if (pair.control.passed and pair.candidate.passed) or pair.is_left_out(analysis):
+            if all(trial.passed for trial in pair) or pair.is_left_out(analysis):
                 continue
-            lost, won = _tell_apart(pair, shared)
+            judged = (name for name in shared if not pair.is_unjudged(name))
+            told = [(name, [trial.outcome(name).passed for trial in pair]) for name in judged]
+            lost = tuple(name for name, passed in told if passed == [True, False])
+            won = tuple(name for name, passed in told if passed == [False, True])
             if lost or won:
-                yield Flip(candidate[0], control[0], pair, lost, won)
-
-
-def _tell_apart(pair: Pair, criteria: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the criteria that only the first passed, and those that only the second did."""
-    told = [
-        (name, pair.control.outcome(name).passed, pair.candidate.outcome(name).passed)
-        for name in criteria
-        if not pair.is_unjudged(name)
-    ]
-    lost = tuple(name for name, ours, theirs in told if ours and not theirs)
-    return lost, tuple(name for name, ours, theirs in told if theirs and not ours)
+                yield Flip(candidate.label, control.label, pair, lost, won)
 
 
 # --- To read ----------------------------------------------------------------------------------
@@ -150,27 +180,32 @@ def build_few_flips(verdict: ComparisonVerdict, arms: Sequence[ArmRun]) -> block
     flips = list_flips(verdict, arms)
     if not flips:
         return None
-    records = {one.label: one.record for one in arms}
-    items = [_describe_flip(one, records) for one in flips[:_FEW]]
-    if left := len(flips) - len(items):
-        items.append(f"and {as_count(left, 'further flip')}")
     lost = sum(bool(one.lost) for one in flips)
     summary = f"Flips: {lost:,} lost, {len(flips) - lost:,} won"
-    return blocks.Details(
-        summary=summary, blocks=(blocks.Items(items=tuple(items)),), is_printed=True
-    )
+    items = blocks.Items(items=_describe_first(flips, arms, ("further flip", "further flips")))
+    return blocks.Details(summary=summary, blocks=(items,), is_printed=True)
+
+
+def _describe_first(
+    flips: Sequence[Flip], arms: Sequence[ArmRun], further: tuple[str, str]
+) -> tuple[str, ...]:
+    records = {one.label: one.record for one in arms}
+    left = len(flips) - _FEW
+    more = [f"and {as_count(left, *further)}"] if left > 0 else []
+    return (*(_describe_flip(one, records) for one in flips[:_FEW]), *more)
 
 
 def _describe_flip(flip: Flip, records: Mapping[str, RunRecord]) -> str:
     """Describe a flip in a line: the pair, who failed and why, and what both said."""
-    read = _Read.of(flip, records)
+    read = flip.read(records)
     texts = [
         f"{name}: {' '.join(cut_middle(text, _SHORT).split())}"
         for name, text in zip((flip.against, flip.arm), read.replies, strict=True)
         if text is not None
     ]
     said = f" ({' · '.join(texts)})" if texts else ""
-    return f"{read.place}, input {cut_middle(read.input_id, NAME)}: {read.headline}{said}"
+    name = cut_middle(read.pair.control.input_id, NAME)
+    return f"{read.place}, input {name}: {read.headline}{said}"
 
 
 def describe_losses(
@@ -183,81 +218,15 @@ def describe_losses(
         arms: The runs of the arms.
         finding: The criterion under two of them.
     """
-    records = {one.label: one.record for one in arms}
-    lost = [
-        one
-        for one in flips
-        if (one.arm, one.against) == (finding.arm, finding.against)
-        and finding.criterion in one.lost
-    ]
-    lines = [_describe_flip(one, records) for one in lost[:_FEW]]
-    left = len(lost) - len(lines)
-    return (*lines, *([f"and {as_count(left, 'further pair')} lost"] if left else ()))
+    coupled = finding.arm, finding.against
+    lost = [one for one in flips if (one.arm, one.against) == coupled]
+    lost = [one for one in lost if finding.criterion in one.lost]
+    return _describe_first(lost, arms, ("further pair lost", "further pairs lost"))
 
 
 def shorten_reply(text: str) -> str:
     """Shorten a reply as cards show it."""
     return cut_middle(text, _REPLY)
-
-
-class _Read(NamedTuple):
-    """A flip with the texts of its trials, which a pair leaves out."""
-
-    flip: Flip
-    control: Trial
-    candidate: Trial
-
-    @classmethod
-    def of(cls, flip: Flip, records: Mapping[str, RunRecord]) -> _Read:
-        pair = flip.pair
-        return cls(
-            flip,
-            read_whole(records[flip.against], pair.control),
-            read_whole(records[flip.arm], pair.candidate),
-        )
-
-    @property
-    def input_id(self) -> str:
-        return self.control.input_id
-
-    @property
-    def place(self) -> str:
-        return f"pair {self.control.index}"
-
-    @property
-    def failing(self) -> tuple[tuple[str, Trial, Outcome], ...]:
-        """Who failed which criterion, those that the candidate lost first."""
-        lost = (
-            (self.flip.arm, self.candidate, self.candidate.outcome(one)) for one in self.flip.lost
-        )
-        won = (
-            (self.flip.against, self.control, self.control.outcome(one)) for one in self.flip.won
-        )
-        return (*lost, *won)
-
-    @property
-    def headline(self) -> str:
-        """Who failed, and why."""
-        arm, trial, outcome = self.failing[0]
-        why = outcome.result.explanation or trial.error or REASONS[str(outcome.result.reason)]
-        return f"{arm} failed {outcome.criterion}: {cut_middle(why, _EXPLANATION)}"
-
-    @property
-    def replies(self) -> tuple[str | None, str | None]:
-        """What both said, or which error came instead; None where it was not kept."""
-        first, second = (
-            f"error: {one.error}" if one.reply is None and one.error else one.reply
-            for one in (self.control, self.candidate)
-        )
-        return first, second
-
-
-def read_whole(record: RunRecord, sketch: Trial) -> Trial:
-    """Read a trial of a pair with its texts, which a pair leaves out."""
-    # A pair holds sketches, without texts: a long comparison would not fit into memory otherwise.
-    table = record.trials.of_experiment(sketch.experiment)
-    place = table.find(sketch.index)
-    return sketch if place is None else table[place]
 
 
 def _fit_cards(
@@ -267,7 +236,7 @@ def _fit_cards(
     labels = {one.label: str(place) for place, one in enumerate(verdict.arms)}
     room = _SIZE
     for number, flip in enumerate(flips):
-        card = _build_card(_Read.of(flip, records), records, order, labels, is_open=not number)
+        card = _build_card(flip.read(records), records, order, labels, is_open=not number)
         # Replies may be long, and a page that a browser cannot open helps nobody.
         room -= estimate_size(card)
         if room < 0:
@@ -280,40 +249,38 @@ def _list_criteria(verdict: ComparisonVerdict) -> list[str]:
 
 
 def _build_card(
-    read: _Read,
+    flip: Flip,
     records: Mapping[str, RunRecord],
     order: Mapping[str, str],
     labels: Mapping[str, str],
     *,
     is_open: bool,
 ) -> blocks.Card:
-    flip = read.flip
-    asked = records[flip.against].texts.find_input(read.control)
+    asked = records[flip.against].texts.find_input(flip.pair.control)
     # Evidence is a piece of the reply, which stands below where it was kept.
     parts: list[blocks.Block] = [
         block
-        for _, trial, outcome in read.failing
+        for _, trial, outcome in flip.failing
         for block in list_failure_blocks(outcome, trial.reply)
         if trial.reply is None or isinstance(block, blocks.Prose)
     ]
-    if asked is not None:
-        parts.append(blocks.Verbatim(heading="Input", text=cut_middle(asked.value, _REPLY)))
-        if asked.expected is not None:
-            parts.append(
-                blocks.Verbatim(heading="Expected", text=cut_middle(asked.expected, _REPLY))
-            )
-    parts.append(_compare_replies(read))
-    parts.append(blocks.Facts(pairs=tuple(_list_facts(read))))
+    given = () if asked is None else (("Input", asked.value), ("Expected", asked.expected))
+    parts += [
+        blocks.Verbatim(heading=heading, text=shorten_reply(text))
+        for heading, text in given
+        if text is not None
+    ]
+    parts += [_compare_replies(flip), blocks.Facts(pairs=tuple(_list_facts(flip)))]
     whose = [blocks.Badge(word=cut_middle(flip.arm, NAME), tone="quiet")] if len(labels) > 2 else []
     return blocks.Card(
-        label=read.place,
-        name=cut_middle(read.input_id, NAME),
+        label=flip.place,
+        name=cut_middle(flip.pair.control.input_id, NAME),
         badges=(
             *whose,
             *(blocks.Badge(word=f"lost {cut_middle(one, NAME)}", tone="fail") for one in flip.lost),
             *(blocks.Badge(word=f"won {cut_middle(one, NAME)}", tone="pass") for one in flip.won),
         ),
-        text=read.headline,
+        text=flip.headline,
         blocks=tuple(parts),
         is_open=is_open,
         tags={
@@ -324,16 +291,16 @@ def _build_card(
     )
 
 
-def _compare_replies(read: _Read) -> blocks.Block:
+def _compare_replies(flip: Flip) -> blocks.Block:
     """Put both replies beside each other, with what differs marked where they have much alike."""
-    ours, theirs = read.replies
+    ours, theirs = flip.replies
     if ours is None and theirs is None:
         said = "The runs keep no replies of these trials, so that there is nothing to read."
         return blocks.Prose(paragraphs=(said,), tone="quiet")
     # Where each arm won a criterion, neither reply passed as a whole.
-    lost, mixed = bool(read.flip.lost), bool(read.flip.lost and read.flip.won)
+    lost, mixed = bool(flip.lost), bool(flip.lost and flip.won)
     words = ("", "") if mixed else (": passed", ": failed") if lost else (": failed", ": passed")
-    headings = f"{read.flip.against}{words[0]}", f"{read.flip.arm}{words[1]}"
+    headings = f"{flip.against}{words[0]}", f"{flip.arm}{words[1]}"
     left, right = (_NOT_KEPT if one is None else shorten_reply(one) for one in (ours, theirs))
     found = compare_texts(left, right, headings)
     common = sum(len(one.text) for one in found.left if not one.differs and one.text.strip())
@@ -345,8 +312,8 @@ def _compare_replies(read: _Read) -> blocks.Block:
     )
 
 
-def _list_facts(read: _Read) -> Iterator[tuple[str, str]]:
-    for name, trial in ((read.flip.against, read.control), (read.flip.arm, read.candidate)):
+def _list_facts(flip: Flip) -> Iterator[tuple[str, str]]:
+    for name, trial in zip((flip.against, flip.arm), flip.pair, strict=True):
         parts = [f"trial {trial.index}", f"seed {trial.seed}"]
         parts += [] if trial.latency_s is None else [as_seconds(round(trial.latency_s, 6))]
         parts += [] if trial.usage is None else [f"{trial.usage.total_tokens:,} tokens"]
@@ -359,20 +326,15 @@ def _list_choices(verdict: ComparisonVerdict, flips: Sequence[Flip]) -> tuple[bl
         return ()
     is_mixed = any(one.lost for one in flips) and any(one.won for one in flips)
     ways = (("lost", "lost by the candidate"), ("won", "won by the candidate")) if is_mixed else ()
-    criteria = enumerate(_list_criteria(verdict))
-    arms = enumerate(one.label for one in verdict.arms)
-    several = (
-        ("way", "Flip", ways),
-        (
-            "criterion",
-            "Criterion",
-            tuple((str(place), cut_middle(one, NAME)) for place, one in criteria),
-        ),
-        # The control has no flips of its own.
-        ("arm", "Arm", tuple((str(place), cut_middle(one, NAME)) for place, one in arms)[1:]),
+    criteria, arms = (
+        tuple((str(place), cut_middle(one, NAME)) for place, one in enumerate(names))
+        for names in (_list_criteria(verdict), [one.label for one in verdict.arms])
     )
+    # The control has no flips of its own.
+    several = {"Flip": ways, "Criterion": criteria, "Arm": arms[1:]}
+    names = {"Flip": "way", "Criterion": "criterion", "Arm": "arm"}
     return tuple(
-        blocks.Choice(name=name, label=label, everything="all", options=options)
-        for name, label, options in several
+        blocks.Choice(name=names[label], label=label, everything="all", options=options)
+        for label, options in several.items()
         if len(options) > 1
     )

@@ -436,16 +436,15 @@ def _find_unbeaten(
     """Find the arms that no other is shown to be better than, by the pairs of every two."""
     evidence: dict[str, list[float]] = {arm.label: [] for arm in arms}
     for first, second in combinations(arms, 2):
-        pairing = pair_trials(first.record, second.record, (experiment, experiment))
-        wins = losses = 0
-        for pair in pairing.pairs:
-            ours, theirs = (
+        # Stored runs may be analysed differently, and each is read by its own analysis.
+        told = [
+            tuple(
                 read_pass(trial, criteria, arm.record.plan.analysis)
-                for trial, arm in ((pair.control, first), (pair.candidate, second))
+                for trial, arm in zip(pair, (first, second), strict=True)
             )
-            if ours is not None and theirs is not None:
-                wins += ours > theirs
-                losses += theirs > ours
+            for pair in pair_trials(first, second, experiment).pairs
+        ]
+        wins, losses = told.count((True, False)), told.count((False, True))
         evidence[first.label].append(measure_sign_evidence(losses, wins))
         evidence[second.label].append(measure_sign_evidence(wins, losses))
     # A mean of e-values is an e-value however they depend on each other (Vovk and Wang 2021), so

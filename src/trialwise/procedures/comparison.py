@@ -166,7 +166,7 @@ class ArmComparison:
                 replace(one, obstacle=unfair.get((one.against, one.arm, one.experiment), ""))
                 if not one.obstacle
                 else one
-                for one in (*(found for found, _ in assessed), *votes)
+                for one, _ in (*assessed, *votes)
             ],
             asked,
         )
@@ -182,7 +182,7 @@ class ArmComparison:
             **{one.name: getattr(amounts, one.name) for one in fields(AmountsFound)},
             pairings=summaries,
             checks=checks,
-            preferences=tuple(assessment.describe_preference(one, asked) for one in preferences),
+            preferences=tuple(described for _, described in votes),
             question=asked,
             analysis=control.plan.analysis.value,
             about=control.plan.claim.about(inputs),

@@ -200,7 +200,7 @@ class Comparison(Answer):
         """
         from trialwise.procedures.comparing.amounts import measure_lift
 
-        return measure_lift(self.control, self.candidate, criterion, confidence=confidence)
+        return measure_lift(self.runs, criterion, confidence=confidence)
 
     def relabel(self, *, seed: int = 0) -> Comparison:
         """Conclude `compare(contract, contract)`: is a difference found that is not there?

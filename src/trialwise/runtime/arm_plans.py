@@ -19,7 +19,7 @@ from trialwise.model.plan import Plan
 from trialwise.procedures.choice import ChoiceQuestion, find_criteria
 from trialwise.procedures.comparing.findings import ComparisonQuestion
 from trialwise.procedures.comparing.pair_following import TestRules
-from trialwise.procedures.comparing.pairing import check_labels, label_contracts
+from trialwise.procedures.comparing.pairing import label_contracts
 from trialwise.procedures.comparison import COMPARISON, fewest_discordant
 from trialwise.redaction import redact_with
 from trialwise.runtime.answers import ArmsQuestion, read_question, read_rules
@@ -128,10 +128,7 @@ def _size_arms(options: RunOptions, question: ArmsQuestion, rules: TestRules) ->
 
 def _prepare_new(alike: Sequence[Contract], asked: Asked, space: Workspace) -> PreparedArms:
     options, question = asked.options, asked.question
-    if asked.labels is None:
-        labels = label_contracts([one.name for one in alike])
-    else:
-        labels = check_labels(asked.labels, len(alike))
+    labels = label_contracts([one.name for one in alike], asked.labels)
     # Planned twice: rules need the criteria of a plan, and a plan needs the size that rules end
     # with.
     plans = _plan_alike(alike, _size_arms(options, question, {}))

@@ -287,12 +287,7 @@ async def ask_preferences(
             shared = _list_shared(first.record, second.record)
             for experiment in shared:
                 name = preference.name if len(shared) == 1 else f"{preference.name}, {experiment}"
-                pairing = pair_trials(
-                    first.record,
-                    second.record,
-                    (experiment, experiment),
-                    labels=(first.label, second.label),
-                )
+                pairing = pair_trials(first, second, experiment)
                 # One judge for all arms, whose expenses only grow.
                 before = preference.expenses.usd or 0.0
                 asked = list(_list_questions(pairing, first.record, second.record))

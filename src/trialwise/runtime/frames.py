@@ -271,7 +271,7 @@ def _pairs(comparison: Comparison) -> Iterator[dict[str, Any]]:
     for arm, name in product(candidates, [one.name for one in control.record.plan.experiments]):
         if name not in {one.name for one in arm.record.plan.experiments}:
             continue
-        for pair in pair_trials(control.record, arm.record, (name, name)).pairs:
+        for pair in pair_trials(control, arm, name).pairs:
             ours, theirs = pair.control, pair.candidate
             sides = {"control": ours, "candidate": theirs}
             figures = {

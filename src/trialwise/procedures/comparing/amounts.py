@@ -11,14 +11,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from functools import partial
+from itertools import chain, pairwise
+from operator import attrgetter
 from statistics import fmean, median
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import PopulationClaim
-from trialwise.model.run import RunRecord
 from trialwise.model.trial import Analysis, Trial
 from trialwise.procedures.comparing import findings
 from trialwise.procedures.comparing.pairing import Pair, Pairing, pair_trials
@@ -87,41 +88,27 @@ def find_amounts(
 # --- What trials took -----------------------------------------------------------------------------
 
 
-class _Amount(NamedTuple):
-    name: str
-    basis: str
-    of: Reader
-    """What a trial took, without its setup."""
-    of_successes: bool = False
+def _read_tokens(trial: Trial) -> float | None:
+    return None if trial.usage is None else trial.usage.total_tokens
 
 
-_AMOUNTS = (
+#: What a trial took, without its setup: the name, which pairs are taken, and what is read.
+_AMOUNTS: tuple[tuple[str, str, Reader], ...] = (
     # A failure may be as quick as a refusal: its latency would reward the arm that fails.
-    _Amount(
+    (
         "latency_s",
         "pairs in which both passed every criterion",
-        lambda trial: trial.latency_s,
-        of_successes=True,
+        lambda trial: trial.latency_s if trial.passed else None,
     ),
-    _Amount("cost_usd", "pairs in which both say what they cost", lambda trial: trial.cost_usd),
-    _Amount(
-        "tokens",
-        "pairs in which both say what they used",
-        lambda trial: None if trial.usage is None else trial.usage.total_tokens,
-    ),
+    ("cost_usd", "pairs in which both say what they cost", lambda trial: trial.cost_usd),
+    ("tokens", "pairs in which both say what they used", _read_tokens),
 )
 
 
 def _compare_amounts(pairing: Pairing, confidence: float) -> Iterator[findings.AmountDifference]:
     """Yield what the pairs of an experiment took, amount by amount; none where no pair says."""
-    summary = pairing.summary
-    for amount in _AMOUNTS:
-        taken = [
-            both
-            for pair in pairing.pairs
-            if not amount.of_successes or (pair.control.passed and pair.candidate.passed)
-            if (both := _read_both(pair, amount.of)) is not None
-        ]
+    for name, basis, read in _AMOUNTS:
+        taken = _read_pairs(pairing.pairs, read)
         if not taken:
             continue
         differences = [subtract_written(candidate, control) for control, candidate in taken]
@@ -129,18 +116,16 @@ def _compare_amounts(pairing: Pairing, confidence: float) -> Iterator[findings.A
         mean = sign_flip_mean(differences, confidence=confidence)
         middle = median_interval(differences, confidence=confidence)
         yield findings.AmountDifference(
-            name=amount.name,
-            arm=summary.arm,
-            against=summary.against,
-            experiment=summary.experiment,
+            name=name,
+            **pairing.place,
             pairs=len(taken),
-            basis=amount.basis,
+            basis=basis,
             control_mean=fmean(control for control, _ in taken),
             candidate_mean=fmean(candidate for _, candidate in taken),
             difference=shift.estimate,
             interval=_qualify(shift.interval, pairing),
             # A stop that looked at outcomes leaves no exact p-value of anything else, either.
-            p_value=shift.p_value if summary.fixed_size else None,
+            p_value=shift.p_value if pairing.summary.fixed_size else None,
             mean_interval=_qualify(mean.interval, pairing),
             median_difference=median(differences),
             median_interval=_qualify(middle, pairing),
@@ -150,6 +135,11 @@ def _compare_amounts(pairing: Pairing, confidence: float) -> Iterator[findings.A
 def _read_both(pair: Pair, read: Reader) -> tuple[float, float] | None:
     control, candidate = read(pair.control), read(pair.candidate)
     return None if control is None or candidate is None else (control, candidate)
+
+
+def _read_pairs(pairs: Sequence[Pair], read: Reader) -> list[tuple[float, float]]:
+    """Return an amount of both sides of the pairs in which both are known."""
+    return [both for pair in pairs if (both := _read_both(pair, read)) is not None]
 
 
 def subtract_written(candidate: float, control: float) -> float:
@@ -198,13 +188,12 @@ def median_interval(values: Sequence[float], *, confidence: float) -> Interval |
 
 
 def measure_lift(
-    control: RunRecord, candidate: RunRecord, criterion: str, *, confidence: float = 0.95
+    arms: Sequence[findings.ArmRun], criterion: str, *, confidence: float
 ) -> findings.ScoreLift:
     """Measure how much better the candidate's scores are; a pass counts 1 and a failure 0.
 
     Args:
-        control: A run, such as the one without a skill.
-        candidate: A run on the same inputs.
+        arms: The control, such as an agent without a skill, and the candidate first.
         criterion: Which both have.
         confidence: The confidence of the intervals.
 
@@ -212,15 +201,16 @@ def measure_lift(
         InvalidArgument: The runs do not both have such a criterion, or no pairs.
     """
     require_open_rate("confidence", confidence)
-    sides = [
-        {one.criterion: one for one in record.plan.criteria} for record in (control, candidate)
-    ]
-    if not all(criterion in side for side in sides):
-        both = [name for name in sides[0] if name in sides[1]]
+    control, candidate = arms[:2]
+    ours, theirs = (
+        {one.criterion: one for one in arm.record.plan.criteria} for arm in (control, candidate)
+    )
+    if criterion not in ours or criterion not in theirs:
+        both = [name for name in ours if name in theirs]
         raise InvalidArgument("criterion", criterion, f"be one of {', '.join(both)}")
-    plan, other = (side[criterion] for side in sides)
-    pairing = pair_trials(control, candidate, (plan.experiment, other.experiment))
-    analysis = control.plan.analysis_of(plan)
+    plan = ours[criterion]
+    pairing = pair_trials(control, candidate, plan.experiment, theirs[criterion].experiment)
+    analysis = control.record.plan.analysis_of(plan)
     found = lift_scores(pairing, criterion, analysis=analysis, confidence=confidence)
     if found is None:
         raise InvalidArgument("criterion", criterion, "have trials that can be paired")
@@ -242,10 +232,9 @@ def lift_scores(
         analysis: Which trials count.
         confidence: The confidence of the intervals.
     """
-    pairs = [
-        (_read_mark(pair.control, criterion), _read_mark(pair.candidate, criterion))
-        for pair in pairing.list_measured(criterion, analysis)
-    ]
+    pairs = _read_pairs(
+        pairing.list_measured(criterion, analysis), partial(_read_mark, criterion=criterion)
+    )
     if not pairs:
         return None
     error = float((1 - as_written(confidence)) / 2)
@@ -260,8 +249,7 @@ def lift_scores(
     first, second = (math.fsum(side) / len(pairs) for side in zip(*pairs, strict=True))
     return findings.ScoreLift(
         criterion=criterion,
-        arm=pairing.summary.arm,
-        against=pairing.summary.against,
+        **pairing.arms,
         control=first,
         candidate=second,
         difference=second - first,
@@ -278,9 +266,7 @@ def _describe_lift(lift: findings.ScoreLift, pairing: Pairing) -> findings.Amoun
     return findings.AmountDifference(
         name="score",
         criterion=lift.criterion,
-        arm=lift.arm,
-        against=lift.against,
-        experiment=pairing.summary.experiment,
+        **pairing.place,
         pairs=lift.pairs,
         basis=f"pairs that {lift.criterion} graded",
         control_mean=lift.control,
@@ -298,8 +284,7 @@ def _is_graded(pairing: Pairing, criterion: str) -> bool:
     """Return whether a reply of either arm has a score of its own."""
     return any(
         trial.outcome(criterion).result.score is not None
-        for pair in pairing.pairs
-        for trial in (pair.control, pair.candidate)
+        for trial in chain.from_iterable(pairing.pairs)
     )
 
 
@@ -353,12 +338,12 @@ def compare_cost_per_success(
     pairs = 0
     for pairing in pairings:
         for place, pair in enumerate(pairing.pairs):
-            costs = _read_both(pair, lambda trial: trial.cost_usd)
-            if costs is None:
+            ours, theirs = pair
+            if ours.cost_usd is None or theirs.cost_usd is None:
                 continue
             pairs += 1
-            key = (pairing.summary.experiment, pair.control.input_id if by_input else place)
-            mine = (costs[0], pair.control.passed, costs[1], pair.candidate.passed)
+            key = (pairing.summary.experiment, ours.input_id if by_input else place)
+            mine = (ours.cost_usd, ours.passed, theirs.cost_usd, theirs.passed)
             units[key] = _add(units.get(key, (0.0,) * 4), mine)
     total = tuple(sum(side) for side in zip(*units.values(), strict=True))
     whole = _log_ratio(total)
@@ -366,8 +351,7 @@ def compare_cost_per_success(
         return None
     found = _jackknife(list(units.values()), total, whole, confidence)
     return findings.CostRatio(
-        arm=pairings[0].summary.arm,
-        against=pairings[0].summary.against,
+        **pairings[0].arms,
         pairs=pairs,
         ratio=math.exp(whole),
         interval=_qualify(found, pairings[0]),
@@ -397,12 +381,8 @@ def _jackknife(
     centre = math.fsum(without) / n
     error = math.sqrt((n - 1) / n * math.fsum((one - centre) ** 2 for one in without))
     reach = upper_z(float((1 - as_written(confidence)) / 2)) * error
-    return Interval(
-        math.exp(whole - reach),
-        math.exp(whole + reach),
-        confidence=confidence,
-        method="jackknife, approximate",
-    )
+    low, high = math.exp(whole - reach), math.exp(whole + reach)
+    return Interval(low, high, confidence=confidence, method="jackknife, approximate")
 
 
 # --- How steady an arm is -------------------------------------------------------------------------
@@ -415,30 +395,27 @@ def _compare_spread(
 
     Return None where no input was repeated.
     """
-    pairs = [pair for pair in pairing.pairs if not pair.is_left_out(analysis)]
+    read: Reader
     if criterion:
         pairs = pairing.list_measured(criterion, analysis)
-
-    def read(trial: Trial) -> float | None:
-        return _read_mark(trial, criterion) if criterion else trial.latency_s
-
+        read = partial(_read_mark, criterion=criterion)
+    else:
+        pairs = [pair for pair in pairing.pairs if not pair.is_left_out(analysis)]
+        read = attrgetter("latency_s")
     # Distances of repeats, and not variances: one wild reply must not decide them.
     distances = list(_measure_distances(pairs, read))
     if not distances:
         return None
-    shift = sign_flip_mean(
-        [subtract_written(theirs, ours) for ours, theirs in distances], confidence=confidence
-    )
-    summary = pairing.summary
+    changes = [subtract_written(theirs, ours) for ours, theirs in distances]
+    shift = sign_flip_mean(changes, confidence=confidence)
+    control, candidate = (math.fsum(side) for side in zip(*distances, strict=True))
     return findings.SpreadDifference(
         name="score" if criterion else "latency_s",
         criterion=criterion,
-        arm=summary.arm,
-        against=summary.against,
-        experiment=summary.experiment,
+        **pairing.place,
         repeats=len(distances),
-        control=math.fsum(ours for ours, _ in distances) / len(distances),
-        candidate=math.fsum(theirs for _, theirs in distances) / len(distances),
+        control=control / len(distances),
+        candidate=candidate / len(distances),
         difference=shift.mean,
         interval=_qualify(shift.interval, pairing),
         p_value=shift.p_value,
@@ -448,38 +425,31 @@ def _compare_spread(
 def _measure_distances(pairs: Sequence[Pair], read: Reader) -> Iterator[tuple[float, float]]:
     """Yield how far two repeats of an input lie apart under the control and the candidate."""
     for repeats in _group_inputs(pairs):
-        known = [both for pair in repeats if (both := _read_both(pair, read)) is not None]
         # Every repeat is used once, so that the distances are independent.
-        for one, other in list(pairwise(known))[::2]:
-            yield (abs(subtract_written(one[0], other[0])), abs(subtract_written(one[1], other[1])))
+        for one, other in list(pairwise(_read_pairs(repeats, read)))[::2]:
+            ours, theirs = map(subtract_written, one, other)
+            yield abs(ours), abs(theirs)
 
 
 def _compare_flakiness(
     pairing: Pairing, criterion: str, analysis: Analysis
 ) -> findings.FlakinessDifference | None:
     """Return on how many inputs each arm both passed and failed; None without repeated inputs."""
-    repeated = [
-        pairs
-        for pairs in _group_inputs(pairing.list_measured(criterion, analysis))
-        if len(pairs) > 1
-    ]
+    inputs = _group_inputs(pairing.list_measured(criterion, analysis))
+    repeated = [pairs for pairs in inputs if len(pairs) > 1]
     if not repeated:
         return None
 
     def is_flaky(trials: Sequence[Trial]) -> bool:
         return len({trial.outcome(criterion).passed for trial in trials}) > 1
 
-    flaky = [
-        (is_flaky([pair.control for pair in pairs]), is_flaky([pair.candidate for pair in pairs]))
-        for pairs in repeated
-    ]
+    flaky = [tuple(map(is_flaky, zip(*pairs, strict=True))) for pairs in repeated]
     # Inputs that are flaky under both arms, or under none, do not tell the arms apart.
     only_control, only_candidate = flaky.count((True, False)), flaky.count((False, True))
     both = flaky.count((True, True))
     return findings.FlakinessDifference(
         criterion=criterion,
-        arm=pairing.summary.arm,
-        against=pairing.summary.against,
+        **pairing.arms,
         inputs=len(repeated),
         control=both + only_control,
         candidate=both + only_candidate,

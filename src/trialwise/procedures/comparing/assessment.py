@@ -7,14 +7,14 @@ what is concluded, since that takes the evidence of all other criteria too.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Claim, PopulationClaim
 from trialwise.model.evidence import StopReason, Tally
-from trialwise.model.run import RunRecord
+from trialwise.model.plan import Plan
 from trialwise.model.trial import Analysis, Trial
 from trialwise.procedures.comparing import evidence, findings
 from trialwise.procedures.comparing.pairing import Pairing, pair_trials, read_pass
@@ -53,43 +53,42 @@ def assess_criterion(
         question: How surely they are to be told apart.
         rule: The rule that ended the runs; None where no rule did.
     """
-    records = control.record, candidate.record
     asked, margin = question.of_criterion(name)
-    places = [
-        next((one.experiment for one in record.plan.criteria if one.criterion == name), None)
-        for record in records
+    arms = control, candidate
+    planned = [
+        next((one for one in arm.record.plan.criteria if one.criterion == name), None)
+        for arm in arms
     ]
-    ours, theirs = places
-    analysis = control.record.plan.analysis
-    pairing, obstacle = None, ""
-    caveats: Sequence[str] = ()
-    advisory: Sequence[str] = ()
+    ours, theirs = planned
+    pairing: Pairing | None = None
+    caveats: Iterable[str] = ()
     if ours is None or theirs is None:
-        control_tally, candidate_tally = (
+        # What one arm alone has counts all the same, so that nothing is silently dropped.
+        tallies = [
             None
-            if place is None
-            else _tally(name, [*one.trials.of_experiment(place).sketches()], one.plan.analysis)
-            for one, place in zip(records, places, strict=True)
-        )
-        weighed = findings.Evidence(control=control_tally, candidate=candidate_tally)
+            if one is None
+            else _tally(
+                name,
+                arm.record.trials.of_experiment(one.experiment).sketches(),
+                arm.record.plan.analysis,
+            )
+            for arm, one in zip(arms, planned, strict=True)
+        ]
+        weighed = findings.Evidence(control=tallies[0], candidate=tallies[1])
         which = control if theirs is None else candidate
         obstacle = f"only the run of {which.label} has this criterion"
     else:
-        pairing = pair_trials(*records, (ours, theirs), labels=(control.label, candidate.label))
-        weighed, obstacle = _weigh(name, pairing, records, question, rule)
+        pairing = pair_trials(control, candidate, ours.experiment, theirs.experiment)
+        plans = control.record.plan, candidate.record.plan
+        weighed, obstacle = _weigh(name, pairing, plans, question, rule)
         # One name for two questions is worse than no comparison: the difference would be theirs.
-        if records[0].plan.structure.get(name) != records[1].plan.structure.get(name):
+        if plans[0].structure.get(name) != plans[1].structure.get(name):
             obstacle = "its postconditions differ between the two runs: these are two criteria"
-        caveats = tuple(list_data_caveats(name, pairing, weighed, analysis))
-        # It can only advise where it rests on a judge whose errors nobody knows.
-        advisory = [
-            reason
-            for record in records
-            for one in record.plan.criteria
-            if one.criterion == name
-            for reason in one.standing.advisory
-        ]
+        caveats = list_data_caveats(name, pairing, weighed, plans[0].analysis)
         weighed = evidence.answer_by_direction(weighed, asked, margin)
+    known = [one for one in planned if one is not None]
+    # It can only advise where it rests on a judge whose errors nobody knows.
+    advisory = [reason for one in known for reason in one.standing.advisory if pairing is not None]
     finding = findings.ComparisonFinding.of(
         weighed,
         criterion=name,
@@ -97,7 +96,7 @@ def assess_criterion(
         against=control.label,
         question=asked,
         margin=margin,
-        experiment=ours or theirs or "",
+        experiment=known[0].experiment,
         obstacle=obstacle,
         caveats=tuple(caveats),
         advisory=tuple(dict.fromkeys(advisory)),
@@ -105,7 +104,7 @@ def assess_criterion(
     return Assessed(finding, pairing)
 
 
-def _tally(name: str, trials: Sequence[Trial], analysis: Analysis) -> Tally:
+def _tally(name: str, trials: Iterable[Trial], analysis: Analysis) -> Tally:
     read = [read_pass(trial, (name,), analysis) for trial in trials]
     counted = [one for one in read if one is not None]
     return Tally(trials=len(counted), passed=sum(counted))
@@ -114,12 +113,12 @@ def _tally(name: str, trials: Sequence[Trial], analysis: Analysis) -> Tally:
 def _weigh(
     name: str,
     pairing: Pairing,
-    records: tuple[RunRecord, RunRecord],
+    plans: tuple[Plan, Plan],
     question: findings.ComparisonQuestion,
     rule: PairedRule | None,
 ) -> tuple[findings.Evidence, str]:
     """Return the evidence of the valid test, and what keeps it from deciding, if anything."""
-    ours, theirs = (record.plan for record in records)
+    ours, theirs = plans
     by_input = pairing.counts_inputs(ours.claim)
     obstacle = _find_obstacle(pairing, ours.claim, by_input=by_input)
     read = [(pair.control.input_id, pair.read(name, ours.analysis)) for pair in pairing.pairs]
@@ -139,9 +138,8 @@ def _weigh(
     elif not pairing.summary.fixed_size:
         found = evidence.weigh_stopped_pairs(outcomes, question)
     elif by_input:
-        found = evidence.weigh_inputs(
-            outcomes, [input_id for input_id, one in read if one is not None]
-        )
+        inputs = [input_id for input_id, one in read if one is not None]
+        found = evidence.weigh_inputs(outcomes, inputs)
     else:
         try:
             found = evidence.weigh_planned_pairs(outcomes, question, name)
@@ -234,9 +232,13 @@ class PreferenceVotes:
     usd: float | None = None
     """What the judge cost, as far as it says."""
 
-    def count(self, choice: str) -> int:
-        """Return how many pairs have a choice."""
-        return self.choices.count(choice)
+    @property
+    def counts(self) -> tuple[int, int, int, int, int]:
+        """Wins, losses, ties, those of them in which the order decided, and pairs left out."""
+        won, lost, tied, turned, missing = map(
+            self.choices.count, ("win", "loss", "tie", "inconsistent", "missing")
+        )
+        return won, lost, tied + turned, turned, missing
 
     @property
     def known_errors(self) -> Confusion | None:
@@ -246,42 +248,39 @@ class PreferenceVotes:
 
 def assess_preference(
     votes: PreferenceVotes, question: findings.ComparisonQuestion
-) -> findings.ComparisonFinding:
+) -> tuple[findings.ComparisonFinding, findings.PreferenceFinding]:
     """Return what a judge's preferences say, as a criterion that is not concluded yet.
+
+    Beside it stands how often the candidate is preferred, with what the correction makes of it.
 
     Args:
         votes: Its choices.
         question: How surely the arms are to be told apart.
     """
     asked, margin = question.of_criterion(votes.criterion)
-    found = evidence.answer_by_direction(weigh_votes(votes, question), asked, margin)
-    return findings.ComparisonFinding.of(
-        found,
+    weighed = weigh_votes(votes, question)
+    whose = {"criterion": votes.criterion, "arm": votes.arm, "against": votes.against}
+    finding = findings.ComparisonFinding.of(
+        evidence.answer_by_direction(weighed, asked, margin),
         question=asked,
         margin=margin,
-        criterion=votes.criterion,
-        arm=votes.arm,
-        against=votes.against,
+        **whose,
         experiment=votes.experiment,
-        obstacle="" if found.p_value is not None else "the judge answered about no pair",
+        obstacle="" if weighed.p_value is not None else "the judge answered about no pair",
         caveats=tuple(_list_caveats(votes)),
         advisory=(*votes.advisory, *_explain_uncorrected(votes)),
     )
+    return finding, _describe_preference(votes, question, weighed, whose)
 
 
-def describe_preference(
-    votes: PreferenceVotes, question: findings.ComparisonQuestion
+def _describe_preference(
+    votes: PreferenceVotes,
+    question: findings.ComparisonQuestion,
+    found: findings.Evidence,
+    whose: Mapping[str, Any],
 ) -> findings.PreferenceFinding:
-    """Return how often the candidate is preferred, with what the correction makes of it.
-
-    Args:
-        votes: The judge's choices.
-        question: Its confidence is that of the intervals.
-    """
-    found = weigh_votes(votes, question)
     plain = weigh_votes(replace(votes, errors=None), question).interval
-    wins, losses = votes.count("win"), votes.count("loss")
-    ties = votes.count("tie") + votes.count("inconsistent")
+    wins, losses, ties, inconsistent, missing = votes.counts
     # What the judge said stands beside what people would say, so that both can be checked.
     errors, corrected, corrected_interval = votes.known_errors, None, None
     if errors is not None and wins + losses:
@@ -290,14 +289,12 @@ def describe_preference(
         corrected_interval = _halve(found.interval)
     asked = wins + losses + ties
     return findings.PreferenceFinding(
-        criterion=votes.criterion,
-        arm=votes.arm,
-        against=votes.against,
+        **whose,
         wins=wins,
         losses=losses,
         ties=ties,
-        inconsistent=votes.count("inconsistent"),
-        missing=votes.count("missing"),
+        inconsistent=inconsistent,
+        missing=missing,
         rate=(wins + ties / 2) / asked if asked else None,
         interval=_halve(plain),
         labels=0 if votes.errors is None else votes.errors.labels,
@@ -338,7 +335,7 @@ def _correct(
     votes: PreferenceVotes, errors: Confusion, question: findings.ComparisonQuestion
 ) -> findings.Evidence:
     """Return the evidence of the decided pairs, corrected for the judge's errors."""
-    wins, losses = votes.count("win"), votes.count("loss")
+    wins, losses, *_ = votes.counts
     decided = wins + losses
     counts = Tally(trials=decided, passed=losses), Tally(trials=decided, passed=wins)
     if not decided:
@@ -357,8 +354,7 @@ def _correct(
         p_value=min(1.0, 2 * min(above, below)),
         favours_candidate=above < below,
         interval=Interval(
-            2 * test.lower_bound(error) - 1,
-            2 * test.upper_bound(error) - 1,
+            *(2 * bound(error) - 1 for bound in (test.lower_bound, test.upper_bound)),
             confidence=question.confidence,
             method="corrected for the judge's errors, of the decided pairs",
         ),
@@ -402,14 +398,13 @@ def _explain_uncorrected(votes: PreferenceVotes) -> Iterator[str]:
 
 
 def _list_caveats(votes: PreferenceVotes) -> Iterator[str]:
-    wins, losses = votes.count("win"), votes.count("loss")
-    ties, turned = votes.count("tie"), votes.count("inconsistent")
+    wins, losses, ties, turned, missing = votes.counts
     yield (
         f"The judge preferred {votes.arm} in {wins}, {votes.against} in {losses} and neither in "
-        f"{ties + turned} of {wins + losses + ties + turned} pairs, each shown in both orders; in "
-        f"{turned} the order decided."
+        f"{ties} of {wins + losses + ties} pairs, each shown in both orders; in {turned} the order "
+        "decided."
     )
-    if missing := votes.count("missing"):
+    if missing:
         yield f"{missing} pairs have no answer of the judge and are left out."
     if errors := votes.known_errors:
         yield (

@@ -6,7 +6,7 @@ minus the rate of the arm it is compared with.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from itertools import combinations
@@ -264,15 +264,25 @@ class ComparisonFinding(Evidence):
         return None if self.pairs is None else self.pairs.only_a
 
 
+def group_by_arms(
+    found: Iterable[ComparisonFinding],
+) -> dict[tuple[str, str], list[ComparisonFinding]]:
+    """Return the findings of every two arms, by the labels of the known and of the compared one."""
+    groups: dict[tuple[str, str], list[ComparisonFinding]] = {}
+    for one in found:
+        groups.setdefault((one.against, one.arm), []).append(one)
+    return groups
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelabelledShare:
     """How often a difference is found where labels were swapped at random."""
 
     share: float
-    found: int | None
+    found: int | None = None
     """Of how many relabellings; None where all ways were followed."""
-    relabellings: int | None
-    interval: Interval | None
+    relabellings: int | None = None
+    interval: Interval | None = None
     """Of the share, where a sample was followed."""
     level: float
     """The share may not exceed it."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import chain
 from random import Random
 from typing import TypeAlias
 
@@ -19,14 +20,7 @@ from trialwise.documents.numbers import as_percent, as_probability
 from trialwise.model.plan import Plan
 from trialwise.model.trial import Analysis, Trial
 from trialwise.model.verdict import Decision
-from trialwise.procedures.comparing.findings import (
-    ArmRun,
-    ArmsRow,
-    ComparisonQuestion,
-    ComparisonVerdict,
-    Contrast,
-    RelabelledShare,
-)
+from trialwise.procedures.comparing import findings
 from trialwise.procedures.comparing.pairing import pair_trials, read_pass
 from trialwise.stats.multiplicity import Correction, adjust
 from trialwise.stats.paired import PairCounts, PairedOutcome, decide_outcome
@@ -98,13 +92,13 @@ class PairedTest:
                 if self.rule is not None:
                     self.outcome = self.rule.decide(self.counts)
 
-    def describe(self) -> ArmsRow:
+    def describe(self) -> findings.ArmsRow:
         """Describe how the test stands."""
         pairs, outcome, decision = self.counts, self.outcome, None
         won = f"{pairs.only_b:,} won, {pairs.only_a:,} lost"
         if self.rule is not None and outcome is not None:
             decision = decide_outcome(self.rule.question, outcome)
-        return ArmsRow(
+        return findings.ArmsRow(
             name=self.name,
             counts=f"{pairs.discordant:,} discordant: {won}",
             outcome=outcome,
@@ -150,13 +144,13 @@ class PairFollowing:
         """Count the tests that are not decided."""
         return sum(one.outcome is None for one in self.tests)
 
-    def list_rows(self) -> list[ArmsRow]:
+    def list_rows(self) -> list[findings.ArmsRow]:
         """List how every test stands."""
         return [one.describe() for one in self.tests]
 
 
 def list_tests(
-    plans: Sequence[Plan], labels: Sequence[str], question: ComparisonQuestion
+    plans: Sequence[Plan], labels: Sequence[str], question: findings.ComparisonQuestion
 ) -> list[tuple[str, str, str]]:
     """List the tests by the labels of two arms and by criterion.
 
@@ -179,7 +173,10 @@ def list_shared_criteria(first: Plan, second: Plan) -> list[str]:
 
 
 def follow_pairs(
-    plans: Sequence[Plan], labels: Sequence[str], question: ComparisonQuestion, rules: TestRules
+    plans: Sequence[Plan],
+    labels: Sequence[str],
+    question: findings.ComparisonQuestion,
+    rules: TestRules,
 ) -> PairFollowing:
     """Return what follows the tests of a comparison.
 
@@ -235,8 +232,12 @@ Outcomes: TypeAlias = Sequence[tuple[bool, bool] | None]
 
 
 def relabel_arms(
-    verdict: ComparisonVerdict, arms: Sequence[ArmRun], rules: TestRules, *, seed: int = 0
-) -> ComparisonVerdict:
+    verdict: findings.ComparisonVerdict,
+    arms: Sequence[findings.ArmRun],
+    rules: TestRules,
+    *,
+    seed: int = 0,
+) -> findings.ComparisonVerdict:
     """Conclude the comparison of a service with itself.
 
     It passes where no difference was found, and where swapping labels at random keeps the level. It
@@ -255,9 +256,8 @@ def relabel_arms(
     asked = verdict.question
     places: dict[str, int] = {}
     for one in testing:
-        pairing = pair_trials(control.record, candidate.record, (one.experiment, one.experiment))
-        analysis = control.record.plan.analysis
-        told = [pair.read(one.criterion, analysis) for pair in pairing.pairs]
+        pairs = pair_trials(control, candidate, one.experiment).pairs
+        told = [pair.read(one.criterion, control.record.plan.analysis) for pair in pairs]
         # The pairs of another sampling have coins of their own.
         start = places.setdefault(one.experiment, sum(map(len, outcomes.values())))
         outcomes[one.criterion] = [*[None] * start, *told]
@@ -272,8 +272,10 @@ def relabel_arms(
     if not outcomes:
         return verdict
     share = relabel_pairs(outcomes, used, level=asked.alpha, correction=asked.correction, seed=seed)
-    found = [one.criterion for one in testing if one.contrast is not Contrast.NOT_TOLD_APART]
-    if not _disagree(outcomes):
+    found = [
+        one.criterion for one in testing if one.contrast is not findings.Contrast.NOT_TOLD_APART
+    ]
+    if all(one is None or one[0] == one[1] for one in chain.from_iterable(outcomes.values())):
         decision, statement = Decision.INCONCLUSIVE, _ALIKE
     else:
         is_kept = not found and not share.exceeds_level
@@ -282,14 +284,7 @@ def relabel_arms(
     return replace(verdict, decision=decision, statement=statement, relabelled=share)
 
 
-def _disagree(outcomes: Mapping[str, Outcomes]) -> bool:
-    """Return whether any pair of any criterion is discordant."""
-    return any(
-        one is not None and one[0] != one[1] for several in outcomes.values() for one in several
-    )
-
-
-def _state_share(share: RelabelledShare, found: Sequence[str]) -> str:
+def _state_share(share: findings.RelabelledShare, found: Sequence[str]) -> str:
     """State whether a difference was found, and how often one would be."""
     level = as_percent(share.level)
     head = (
@@ -300,8 +295,8 @@ def _state_share(share: RelabelledShare, found: Sequence[str]) -> str:
     )
     often = as_probability(share.share)
     if share.interval is not None:
-        ends = (as_probability(share.interval.low), as_probability(share.interval.high))
-        often = f"{often} of {share.relabellings:,} ways (95 % interval {ends[0]} to {ends[1]})"
+        low, high = map(as_probability, share.interval)
+        often = f"{often} of {share.relabellings:,} ways (95 % interval {low} to {high})"
     else:
         often = f"{often} of all ways"
     tail = "which is more than the limit of" if share.exceeds_level else "and the limit is"
@@ -319,7 +314,7 @@ def relabel_pairs(
     correction: Correction = "holm",
     relabellings: int = RELABELLINGS,
     seed: int = 0,
-) -> RelabelledShare:
+) -> findings.RelabelledShare:
     """Return how often a difference is found where labels are swapped at random within pairs.
 
     Args:
@@ -341,13 +336,7 @@ def relabel_pairs(
     followed = {name: _Remembering(rules[name]) for name in outcomes}
     if len(outcomes) == 1:
         ((name, only),) = outcomes.items()
-        return RelabelledShare(
-            share=followed[name].find_share(only),
-            found=None,
-            relabellings=None,
-            interval=None,
-            level=level,
-        )
+        return findings.RelabelledShare(share=followed[name].find_share(only), level=level)
     coins = Random(seed)
     length = max(map(len, outcomes.values()), default=0)
     found = 0
@@ -357,7 +346,7 @@ def relabel_pairs(
             followed[name].find_p_value(several, bits) for name, several in outcomes.items()
         ]
         found += adjust(p_values, method=correction, alpha=level).number_rejected > 0
-    return RelabelledShare(
+    return findings.RelabelledShare(
         share=found / relabellings,
         found=found,
         relabellings=relabellings,

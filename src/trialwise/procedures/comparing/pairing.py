@@ -13,8 +13,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from itertools import count, takewhile
+from typing import Any, NamedTuple, TypeVar
 
+from trialwise.documents.numbers import as_count
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Claim, PopulationClaim, SamplingMode
 from trialwise.model.evidence import StopReason
@@ -26,7 +28,6 @@ from trialwise.stats.paired import sign_test
 
 K = TypeVar("K")
 
-DEFAULT_LABELS = ("control", "candidate")
 #: The level of all checks together that arms are measured alike: a false alarm costs a verdict.
 LEVEL = 0.01
 #: Cases that a sentence names; the others are counted.
@@ -44,43 +45,37 @@ def name_arms(
         records: The control's run first.
         labels: One for each; their contracts unless given, where those have different names.
     """
-    names = (
-        label_contracts([record.plan.contract for record in records])
-        if labels is None
-        else check_labels(labels, len(records))
-    )
+    names = label_contracts([record.plan.contract for record in records], labels)
     return tuple(ArmRun(name, record) for name, record in zip(names, records, strict=True))
 
 
-def label_contracts(contracts: Sequence[str]) -> tuple[str, ...]:
+def label_contracts(
+    contracts: Sequence[str], labels: Sequence[object] | None = None
+) -> tuple[str, ...]:
     """Return what to call arms: their contracts, where those have different names.
+
+    Args:
+        contracts: Their names, the control's first.
+        labels: As somebody gave them; one for each arm.
+
+    Raises:
+        InvalidArgument: The labels are not different names.
 
     >>> label_contracts(["old", "new"]), label_contracts(["agent", "agent"])
     (('old', 'new'), ('control', 'candidate'))
     """
-    names = tuple(contracts)
-    if len(set(names)) == len(names):
+    names, arms = tuple(contracts), len(contracts)
+    if labels is not None:
+        given = tuple(one for one in labels if isinstance(one, str) and one.strip())
+        if isinstance(labels, str) or not len(labels) == len(given) == len(set(given)) == arms:
+            number = "two" if arms == 2 else str(arms)
+            raise InvalidArgument("labels", labels, f"be {number} different names")
+        return given
+    if len(set(names)) == arms:
         return names
-    if len(names) == 2:
-        return DEFAULT_LABELS
-    return ("control", *(f"candidate {place}" for place in range(1, len(names))))
-
-
-def check_labels(labels: Sequence[object], arms: int) -> tuple[str, ...]:
-    """Return labels that are different names, one for each arm.
-
-    Args:
-        labels: As somebody gave them.
-        arms: How many arms there are.
-
-    Raises:
-        InvalidArgument: They are not.
-    """
-    given = tuple(one for one in labels if isinstance(one, str) and one.strip())
-    if isinstance(labels, str) or not len(labels) == len(given) == len(set(given)) == arms:
-        number = "two" if arms == 2 else str(arms)
-        raise InvalidArgument("labels", labels, f"be {number} different names")
-    return given
+    if arms == 2:
+        return "control", "candidate"
+    return ("control", *(f"candidate {place}" for place in range(1, arms)))
 
 
 # --- Pairs ----------------------------------------------------------------------------------------
@@ -101,8 +96,7 @@ def read_pass(trial: Trial, criteria: Sequence[str], analysis: Analysis) -> bool
     return all(one.passed for one in outcomes)
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(NamedTuple):
     """One input and repetition under two arms."""
 
     control: Trial
@@ -111,24 +105,19 @@ class Pair:
     @property
     def is_excused(self) -> bool:
         """Whether either trial was not measured."""
-        return self.control.is_excused or self.candidate.is_excused
+        return any(trial.is_excused for trial in self)
 
     def is_left_out(self, analysis: Analysis) -> bool:
         """Return whether the analysis leaves either trial out."""
-        return any(
-            analysis.leaves_out(trial.error_class) for trial in (self.control, self.candidate)
-        )
+        return any(analysis.leaves_out(trial.error_class) for trial in self)
 
     def is_unjudged(self, criterion: str) -> bool:
         """Return whether a judge gave one criterion no verdict on a reply of either."""
-        return any(
-            trial.is_unjudged(trial.outcome(criterion)) for trial in (self.control, self.candidate)
-        )
+        return any(trial.is_unjudged(trial.outcome(criterion)) for trial in self)
 
     def read(self, criterion: str, analysis: Analysis) -> tuple[bool, bool] | None:
         """Return whether the control and whether the candidate passed; None if left out."""
-        ours = read_pass(self.control, (criterion,), analysis)
-        theirs = read_pass(self.candidate, (criterion,), analysis)
+        ours, theirs = (read_pass(trial, (criterion,), analysis) for trial in self)
         return None if ours is None or theirs is None else (ours, theirs)
 
 
@@ -147,36 +136,36 @@ class Pairing:
     from_files: bool = False
     """Whether either side was read from a file, which tells neither order nor seeds."""
 
-    @property
-    def repeats(self) -> bool:
-        """Whether an input makes more than one pair."""
-        return len({pair.control.input_id for pair in self.pairs}) < len(self.pairs)
-
     def counts_inputs(self, claim: Claim) -> bool:
-        """Return whether inputs are the units, since a claim reaches beyond them."""
-        return claim.population is PopulationClaim.SUPERPOPULATION and self.repeats
+        """Return whether inputs are the units: a claim reaches beyond them, and some repeat."""
+        repeats = len({pair.control.input_id for pair in self.pairs}) < len(self.pairs)
+        return claim.population is PopulationClaim.SUPERPOPULATION and repeats
+
+    @property
+    def arms(self) -> dict[str, Any]:
+        """Which two arms it is about, as the fields of a finding."""
+        return {"arm": self.summary.arm, "against": self.summary.against}
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """The two arms and the experiment, as the fields of a finding."""
+        return {**self.arms, "experiment": self.summary.experiment}
 
     def list_measured(self, criterion: str, analysis: Analysis) -> list[Pair]:
         """Return the pairs in which one criterion was measured under both arms."""
         return [pair for pair in self.pairs if pair.read(criterion, analysis) is not None]
 
 
-def pair_trials(
-    control: RunRecord,
-    candidate: RunRecord,
-    experiments: tuple[str, str],
-    *,
-    labels: tuple[str, str] = ("control", "candidate"),
-) -> Pairing:
-    """Pair the trials of an experiment of one run with those of another.
+def pair_trials(control: ArmRun, candidate: ArmRun, *experiments: str) -> Pairing:
+    """Pair the trials of an experiment of one arm with those of another.
 
     Args:
-        control: The run of the control.
-        candidate: The run of the candidate.
-        experiments: Their names in the two plans, which may differ.
-        labels: The labels of the two arms.
+        control: The arm that is known.
+        candidate: The arm that is compared with it.
+        experiments: The name in both plans, or the name in each.
     """
-    sides = list(zip((control, candidate), experiments, strict=True))
+    names = experiments[0], experiments[-1]
+    sides = list(zip((control.record, candidate.record), names, strict=True))
     ours, theirs = (tuple(run.trials.of_experiment(name).sketches()) for run, name in sides)
     first, second = (
         next(one for one in run.plan.experiments if one.name == name) for run, name in sides
@@ -184,12 +173,9 @@ def pair_trials(
     stops = _find_stop(*sides[0]), _find_stop(*sides[1])
     same_inputs = first.fingerprint == second.fingerprint
     inputs = {trial.index: trial.input_id for trial in ours}
-    from_files = any(
-        one.sampling_mode is SamplingMode.EXTERNALLY_SUPPLIED for one in (first, second)
-    )
+    from_files = SamplingMode.EXTERNALLY_SUPPLIED in (first.sampling_mode, second.sampling_mode)
     # The order in a file is that of whoever wrote it, and says nothing of when a trial was made.
-    same_order = same_inputs and not from_files
-    same_order = same_order and all(
+    same_order = (same_inputs and not from_files) and all(
         inputs.get(one.index, one.input_id) == one.input_id for one in theirs
     )
     fixed = stops == (StopReason.COMPLETE,) * 2
@@ -197,8 +183,8 @@ def pair_trials(
     pairs: tuple[Pair, ...] = ()
     asked = pairs
     if from_files:
-        names = control.texts.trial_names, candidate.texts.trial_names
-        pairs = asked = _pair_names(ours, theirs, names) if same_inputs else ()
+        called = [run.texts.trial_names for run, _ in sides]
+        pairs = asked = _pair_names(ours, theirs, called) if same_inputs else ()
     elif fixed and same_inputs:
         # A fresh trial stands where its lost one was planned, or repeats would be matched askew.
         again = _replace_lost(ours, first.trials), _replace_lost(theirs, second.trials)
@@ -208,9 +194,9 @@ def pair_trials(
         pairs = asked = _pair_beginning(ours, theirs)
     return Pairing(
         summary=PairingSummary(
-            experiment=experiments[0],
-            against=labels[0],
-            arm=labels[1],
+            experiment=names[0],
+            against=control.label,
+            arm=candidate.label,
             pairs=len(pairs),
             same_inputs=same_inputs,
             same_order=same_order,
@@ -264,9 +250,7 @@ def _number_repeats(trials: Sequence[Trial]) -> dict[tuple[str, int], Trial]:
 
 
 def _pair_names(
-    ours: Sequence[Trial],
-    theirs: Sequence[Trial],
-    names: tuple[Mapping[tuple[str, int], str], Mapping[tuple[str, int], str]],
+    ours: Sequence[Trial], theirs: Sequence[Trial], names: Sequence[Mapping[tuple[str, int], str]]
 ) -> tuple[Pair, ...]:
     """Pair trials of one input and one name, or of one input that was tried once in both files.
 
@@ -287,10 +271,8 @@ def _pair_names(
 def _pair_beginning(ours: Sequence[Trial], theirs: Sequence[Trial]) -> tuple[Pair, ...]:
     """Return the gapless beginning of the order of inputs that both runs have."""
     first, second = ({trial.index: trial for trial in one} for one in (ours, theirs))
-    pairs: list[Pair] = []
-    while len(pairs) in first and len(pairs) in second:
-        pairs.append(Pair(first[len(pairs)], second[len(pairs)]))
-    return tuple(pairs)
+    common = takewhile(lambda place: place in first and place in second, count())
+    return tuple(Pair(first[place], second[place]) for place in common)
 
 
 def _replace_lost(trials: Sequence[Trial], planned: int) -> Sequence[Trial]:
@@ -308,9 +290,7 @@ def _replace_lost(trials: Sequence[Trial], planned: int) -> Sequence[Trial]:
     if not again:
         return trials
     found = []
-    for trial in trials:
-        if trial.index >= planned:
-            continue
+    for trial in (one for one in trials if one.index < planned):
         kept, fresh = trial, again.get(trial.input_id)
         while fresh and kept.error_class in NOT_MEASURED:
             kept = fresh.pop(0)
@@ -364,14 +344,7 @@ def _check_cases(pairing: Pairing) -> ValidityCheck:
         if reasons
         else f"{both} saw the same {summary.pairs:,} cases: the same {name_shared(summary)}."
     )
-    return ValidityCheck(
-        name="same cases",
-        arm=summary.arm,
-        against=summary.against,
-        experiment=summary.experiment,
-        holds=not reasons,
-        statement=statement,
-    )
+    return ValidityCheck(name="same cases", **pairing.place, holds=not reasons, statement=statement)
 
 
 def _list_differences(pairing: Pairing) -> Iterator[str]:
@@ -399,8 +372,8 @@ def _list_differences(pairing: Pairing) -> Iterator[str]:
             and not (trial.index > last and trial.input_id in asked_again)
         ]
         if alone:
-            count = "1 trial" if len(alone) == 1 else f"{len(alone):,} trials"
-            yield f"{count} of {label} without a partner ({_explain_alone(alone, other, last)})"
+            trials = as_count(len(alone), "trial")
+            yield f"{trials} of {label} without a partner ({_explain_alone(alone, other, last)})"
 
 
 def _explain_alone(alone: Sequence[Trial], other: Sequence[Trial], last: int) -> str:
@@ -433,9 +406,7 @@ def _check_measured(pairing: Pairing, level: float, analysis: Analysis) -> Valid
     holds = p_value > level
     return ValidityCheck(
         name="measured alike",
-        arm=summary.arm,
-        against=summary.against,
-        experiment=summary.experiment,
+        **pairing.place,
         holds=holds,
         # Where the analysis counts them as failures, nothing was left out that could mislead.
         withholds=not holds and analysis is not Analysis.INTENT_TO_TREAT,

@@ -26,6 +26,7 @@ from trialwise.procedures.comparing.findings import (
     PairingSummary,
     Question,
     ValidityCheck,
+    group_by_arms,
 )
 from trialwise.procedures.comparing.pairing import LEVEL, Pairing
 from trialwise.stats.multiplicity import adjust
@@ -96,10 +97,7 @@ def answer_question(
         asked: The question.
         labels: Of the arms, the control first.
     """
-    couples: dict[tuple[str, str], list[ComparisonFinding]] = {}
-    for one in findings:
-        couples.setdefault((one.against, one.arm), []).append(one)
-    parts = []
+    couples, parts = group_by_arms(findings), []
     for (against, arm), mine in list(couples.items())[:_MOST_NAMED]:
         shown = arm if len(labels) == 2 or asked.against == "control" else f"{arm} to {against}"
         reasons = list(dict.fromkeys(one.obstacle for one in mine))
