@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from functools import partial
+from typing import TypeAlias
 
 from trialwise.documents import blocks, numbers
 from trialwise.documents.printable import cut_middle
@@ -22,25 +23,14 @@ _CRITERIA, _NAME, _FACTOR = 4, 80, 60
 _HASH = re.compile(r"[0-9a-f]{16,}")
 
 
-class Unit(NamedTuple):
-    """How an amount is named and written."""
-
-    name: str
-    write: Callable[[float], str]
-    more_is_better: bool = False
-
-
-_UNITS: Mapping[str, Unit] = {
-    "latency_s": Unit("latency", lambda value: numbers.as_seconds(round(float(f"{value:.3g}"), 6))),
-    "cost_usd": Unit("cost", numbers.as_money),
-    "tokens": Unit("tokens", lambda value: f"{value:,.0f}"),
-    "score": Unit("score", numbers.as_score, more_is_better=True),
+_Write: TypeAlias = Callable[[float], str]
+#: How each amount is named and written.
+_UNITS: Mapping[str, tuple[str, _Write]] = {
+    "latency_s": ("latency", lambda value: numbers.as_seconds(round(float(f"{value:.3g}"), 6))),
+    "cost_usd": ("cost", numbers.as_money),
+    "tokens": ("tokens", "{:,.0f}".format),
+    "score": ("score", numbers.as_score),
 }
-
-
-def find_unit(amount: str) -> Unit:
-    """Find how an amount is written; one that is not known is a plain number."""
-    return _UNITS.get(amount) or Unit(amount.replace("_", " "), lambda value: f"{value:,.4g}")
 
 
 # --- The arms ---------------------------------------------------------------------------------
@@ -62,41 +52,37 @@ def build_arms_section(
     criteria = [
         name for name in dict.fromkeys(one.criterion for one in verdict.findings) if name in known
     ]
-    columns: list[blocks.Column[findings.ComparedArm]] = [
-        ("arm", lambda one: _name_arm(one, verdict)),
-        *((cut_middle(key, _FACTOR), _read_factor(values)) for key, values in differing.items()),
+    columns: list[blocks.Column[findings.ComparedArm]] = [("arm", partial(_name_arm, verdict))]
+    columns += [
+        (cut_middle(key, _FACTOR), partial(_write_factor, values))
+        for key, values in differing.items()
     ]
     if records:
         columns += [
-            (blocks.Name(cut_middle(name, _NAME)), _read_rate(name, verdict, records))
+            (blocks.Name(cut_middle(name, _NAME)), partial(_write_rate, name, verdict, records))
             for name in criteria[:_CRITERIA]
         ]
-    words = (0, *range(1, 1 + len(differing)))
+    words = tuple(range(1 + len(differing)))
     columns.append(("trials", lambda one: _count_trials(one, records)))
     if any(_count_unmeasured(one) for one in records.values()):
         columns.append(("not measured", lambda one: _write_unmeasured(records.get(one.label))))
     columns += _list_spending(verdict, records)
     # More columns than these do not fit on a page that is printed.
     left = len(criteria) - _CRITERIA
-    notes = [f"{numbers.as_count(left, 'further criterion', 'further criteria')} not shown."] * (
-        left > 0
-    )
-    notes += [_describe_intervals(verdict)] * bool(records)
-    notes += list(_list_alike(verdict, arms))
+    further = numbers.as_count(left, "further criterion", "further criteria")
+    notes = [f"{further} not shown."] if left > 0 else []
+    notes += [_describe_intervals(verdict)] if records else []
+    if len(arms) == len(verdict.arms) and not differing:
+        notes.append("The runs name no factor or condition in which the arms differ.")
     table = blocks.build_table(
         "Arms", verdict.arms, *columns, words=words, is_headed=False, notes=tuple(notes)
     )
-    amounts = tabulate_amounts(verdict)
-    notes = list(list_amount_notes(verdict))
-    further = (tabulate_preferences(verdict), amounts)
-    parts: list[blocks.Block] = [table, *(one for one in further if one is not None)]
-    if notes:
+    tables = (table, tabulate_preferences(verdict), tabulate_amounts(verdict))
+    parts: list[blocks.Block] = [one for one in tables if one is not None]
+    if found := tuple(list_amount_notes(verdict)):
+        items = blocks.Items(items=found)
         summary = "Successes, scores and steadiness"
-        parts.append(
-            blocks.Details(
-                summary=summary, blocks=(blocks.Items(items=tuple(notes)),), is_printed=True
-            )
-        )
+        parts.append(blocks.Details(summary=summary, blocks=(items,), is_printed=True))
     return blocks.Section(
         heading="Arms",
         blocks=tuple(parts),
@@ -133,38 +119,30 @@ def _shorten_factor(value: str) -> str:
     return f"{value[:8]}…" if _HASH.fullmatch(value) else cut_middle(value, _FACTOR)
 
 
-def _read_factor(values: Mapping[str, str]) -> Callable[[findings.ComparedArm], blocks.Cell]:
-    return lambda one: blocks.Name(values[one.label])
+def _write_factor(values: Mapping[str, str], arm: findings.ComparedArm) -> blocks.Cell:
+    return blocks.Name(values[arm.label])
 
 
-def _list_alike(
-    verdict: findings.ComparisonVerdict, arms: Sequence[findings.ArmRun]
-) -> Iterator[str]:
-    if len(arms) == len(verdict.arms) and not list_factors(verdict, arms):
-        yield "The runs name no factor or condition in which the arms differ."
-
-
-def _name_arm(arm: findings.ComparedArm, verdict: findings.ComparisonVerdict) -> blocks.Cell:
+def _name_arm(verdict: findings.ComparisonVerdict, arm: findings.ComparedArm) -> blocks.Cell:
     label = blocks.Name(cut_middle(arm.label, _NAME))
     return (label, " (control)") if arm is verdict.control else label
 
 
-def _read_rate(
-    criterion: str, verdict: findings.ComparisonVerdict, records: Mapping[str, RunRecord]
-) -> Callable[[findings.ComparedArm], blocks.Cell]:
-    def read(arm: findings.ComparedArm) -> blocks.Cell:
-        record = records.get(arm.label)
-        decided = () if record is None else record.verdict.findings
-        found = next((one for one in decided if one.criterion == criterion), None)
-        tally = None if found is None else found.all_trials
-        if tally is None or tally.rate is None:
-            return "–"
-        # Counts at which a run stopped because of them need an interval that allows it.
-        bound = clopper_pearson if _is_fixed(verdict) else anytime_interval
-        interval = bound(tally.passed, tally.trials, confidence=verdict.question.confidence)
-        return blocks.Value(text=numbers.as_observed(tally.rate), note=numbers.as_ends(interval))
-
-    return read
+def _write_rate(
+    criterion: str,
+    verdict: findings.ComparisonVerdict,
+    records: Mapping[str, RunRecord],
+    arm: findings.ComparedArm,
+) -> blocks.Cell:
+    decided = records[arm.label].verdict.findings if arm.label in records else ()
+    found = next((one for one in decided if one.criterion == criterion), None)
+    tally = None if found is None else found.all_trials
+    if tally is None or tally.rate is None:
+        return "–"
+    # Counts at which a run stopped because of them need an interval that allows it.
+    bound = clopper_pearson if _is_fixed(verdict) else anytime_interval
+    interval = bound(tally.passed, tally.trials, confidence=verdict.question.confidence)
+    return blocks.Value(text=numbers.as_observed(tally.rate), note=numbers.as_ends(interval))
 
 
 def _is_fixed(verdict: findings.ComparisonVerdict) -> bool:
@@ -224,7 +202,7 @@ def _count_successes(record: RunRecord) -> int:
 
 
 def _write_latency(found: LatencyFacts | None) -> str:
-    return "–" if found is None else find_unit("latency_s").write(found.mean_s)
+    return "–" if found is None else _write_amount("latency_s", found.mean_s)
 
 
 def _divide_tokens(spent: Spending) -> str:
@@ -261,17 +239,15 @@ def tabulate_amounts(verdict: findings.ComparisonVerdict) -> blocks.Table | None
     several = len(verdict.arms) > 2
     names = name_columns(verdict)
     samplings = len({one.experiment for one in verdict.amounts}) > 1
-    order: dict[str, int] = {}
-    for amount in verdict.amounts:
-        order.setdefault(_name_amount(amount), len(order))
+    order = list(dict.fromkeys(map(_name_amount, verdict.amounts)))
     bases = dict.fromkeys(f"{_name_amount(one)}: {one.basis}" for one in verdict.amounts)
     return blocks.build_table(
         "What trials took",
-        sorted(verdict.amounts, key=lambda one: order[_name_amount(one)]),
+        sorted(verdict.amounts, key=lambda one: order.index(_name_amount(one))),
         ("mean of", lambda one: _name_row(one, samplings)),
         *([("arm", lambda one: blocks.Name(name_arms(one, verdict)))] if several else []),
-        (names[0], lambda one: find_unit(one.name).write(one.control_mean)),
-        (names[1], lambda one: find_unit(one.name).write(one.candidate_mean)),
+        (names[0], lambda one: _write_amount(one.name, one.control_mean)),
+        (names[1], lambda one: _write_amount(one.name, one.candidate_mean)),
         ("typical difference", _write_change),
         ("pairs", lambda one: f"{one.pairs:,}"),
         words=(0, 1) if several else (0,),
@@ -281,7 +257,11 @@ def tabulate_amounts(verdict: findings.ComparisonVerdict) -> blocks.Table | None
 
 def _name_amount(amount: findings.AmountDifference) -> str:
     of = f" of {cut_middle(amount.criterion, _NAME)}" if amount.criterion else ""
-    return f"{find_unit(amount.name).name}{of}"
+    return f"{_UNITS[amount.name][0]}{of}"
+
+
+def _write_amount(name: str, value: float) -> str:
+    return _UNITS[name][1](value)
 
 
 def _name_row(amount: findings.AmountDifference, samplings: bool) -> str:
@@ -291,32 +271,22 @@ def _name_row(amount: findings.AmountDifference, samplings: bool) -> str:
 
 def _write_change(amount: findings.AmountDifference) -> blocks.Cell:
     """Write the difference within pairs; one that its interval tells from 0 has a colour."""
-    unit = find_unit(amount.name)
-    text = sign_amount(amount.difference, unit.write)
-    if amount.interval is None:
-        return text
-    low, high = amount.interval
-    text += f" [{sign_amount(low, unit.write)}, {sign_amount(high, unit.write)}]"
+    sign = partial(_sign, write=_UNITS[amount.name][1])
+    text = f"{sign(amount.difference)}{_write_interval(amount.interval, sign)}"
     # A colour where 0 is not ruled out would be read as a finding.
-    if low <= 0 <= high:
+    if amount.interval is None or 0 in amount.interval:
         return text
-    rises = low > 0
     # More is worse, except of a score.
-    good = rises is unit.more_is_better
+    good = (amount.interval.low > 0) is (amount.name == "score")
     return blocks.Value(text=text, tone="pass" if good else "fail")
-
-
-def sign_amount(value: float, write: Callable[[float], str]) -> str:
-    """Write an amount with its sign; 0 has none."""
-    text, sign = write(abs(value)), "+" if value > 0 else "−"
-    return text if text == write(0.0) else f"{sign}{text}"
 
 
 # --- What is found beside the pass rate of arms, in sentences: successes, scores, steadiness ------
 
-_SPREADS: dict[str, tuple[str, Callable[[float], str]]] = {
+_write_score: _Write = "{:.3f}".format
+_SPREADS: dict[str, tuple[str, _Write]] = {
     "latency_s": ("latency", numbers.as_seconds),
-    "score": ("score", "{:.3f}".format),
+    "score": ("score", _write_score),
 }
 
 
@@ -326,22 +296,16 @@ def list_amount_notes(verdict: findings.ComparisonVerdict) -> Iterator[str]:
     Args:
         verdict: What was concluded.
     """
-    several = len(verdict.arms) > 2
-    for preferred in verdict.preferences:
-        yield _describe_preference(preferred)
+    yield from map(_describe_preference, verdict.preferences)
     # The cost of one arm alone compares nothing: the other does not say what its trials cost.
     if len(verdict.costs) > 1:
         yield f"cost of a success: {'; '.join(map(_describe_cost, verdict.costs))}"
-    for ratio in verdict.cost_ratios:
-        yield _describe_ratio(ratio)
-    for lift in verdict.scores:
-        yield _describe_lift(lift, several=several)
-    for flaky in verdict.flakiness:
-        # Arms that are steady on every input need no sentence for each criterion.
-        if flaky.control or flaky.candidate:
-            yield _describe_flakiness(flaky)
-    for spread in verdict.spreads:
-        yield _describe_spread(spread)
+    yield from map(_describe_ratio, verdict.cost_ratios)
+    yield from (_describe_lift(one, several=len(verdict.arms) > 2) for one in verdict.scores)
+    # Arms that are steady on every input need no sentence for each criterion.
+    flaky = (one for one in verdict.flakiness if one.control or one.candidate)
+    yield from map(_describe_flakiness, flaky)
+    yield from map(_describe_spread, verdict.spreads)
 
 
 def _describe_preference(found: findings.PreferenceFinding) -> str:
@@ -365,10 +329,7 @@ def _describe_preference(found: findings.PreferenceFinding) -> str:
 
 
 def _write_share(interval: Interval | None) -> str:
-    if interval is None:
-        return ""
-    low, high = interval
-    return f" [{100 * low:.1f}, {100 * high:.1f}]"
+    return _write_interval(interval, lambda end: f"{100 * end:.1f}")
 
 
 def _describe_cost(cost: findings.ArmCost) -> str:
@@ -379,33 +340,23 @@ def _describe_cost(cost: findings.ArmCost) -> str:
 
 
 def _describe_ratio(ratio: findings.CostRatio) -> str:
-    text = (
-        f"a success costs {_write_times(ratio.ratio)} as much with {ratio.arm} as with "
-        f"{ratio.against}"
-    )
+    write: _Write = "{:.3g} times".format
+    text = f"a success costs {write(ratio.ratio)} as much with {ratio.arm} as with {ratio.against}"
     if ratio.interval is None:
         return text
-    low, high = map(_write_times, ratio.interval)
-    return f"{text} [{low}, {high}] (approximate, by a jackknife)"
-
-
-def _write_score(value: float) -> str:
-    return f"{value:.3f}"
-
-
-def _write_times(ratio: float) -> str:
-    return f"{ratio:.3g} times"
+    return f"{text}{_write_interval(ratio.interval, write)} (approximate, by a jackknife)"
 
 
 def _describe_lift(lift: findings.ScoreLift, *, several: bool) -> str:
     arms = f" of {lift.arm} against {lift.against}" if several else ""
+    sign = partial(_sign, write=_write_score)
     text = (
         f"score of {lift.criterion}{arms}: mean {numbers.as_score(lift.control)} -> "
-        f"{numbers.as_score(lift.candidate)}, lift {_sign(lift.difference, _write_score)}"
-        f"{_write_interval(lift.interval, _write_score)} for every distribution of scores"
+        f"{numbers.as_score(lift.candidate)}, lift {sign(lift.difference)}"
+        f"{_write_interval(lift.interval, sign)} for every distribution of scores"
     )
     if lift.flip_interval is not None:
-        text += f",{_write_interval(lift.flip_interval, _write_score)} by flipping signs"
+        text += f",{_write_interval(lift.flip_interval, sign)} by flipping signs"
     return f"{text}, {numbers.as_count(lift.pairs, 'pair')}"
 
 
@@ -419,22 +370,21 @@ def _describe_flakiness(flaky: findings.FlakinessDifference) -> str:
 
 def _describe_spread(spread: findings.SpreadDifference) -> str:
     name, write = _SPREADS[spread.name]
+    sign = partial(_sign, write=write)
     of = f" of {spread.criterion}" if spread.criterion else ""
     return (
         f"two repeats of an input differ in {name}{of} by {write(spread.control)} with "
         f"{spread.against} and {write(spread.candidate)} with {spread.arm} on average, "
-        f"difference {_sign(spread.difference, write)}{_write_interval(spread.interval, write)} "
+        f"difference {sign(spread.difference)}{_write_interval(spread.interval, sign)} "
         f"(p = {spread.p_value:.3g}, {numbers.as_count(spread.repeats, 'pair')} of repeats)"
     )
 
 
-def _write_interval(interval: Interval | None, write: Callable[[float], str]) -> str:
-    if interval is None:
-        return ""
-    low, high = (_sign(end, write) for end in interval)
-    return f" [{low}, {high}]"
+def _write_interval(interval: Interval | None, write: _Write) -> str:
+    return "" if interval is None else f" [{', '.join(map(write, interval))}]"
 
 
-def _sign(value: float, write: Callable[[float], str]) -> str:
-    sign = "+" if value > 0 else "−"
-    return f"{sign}{write(abs(value))}" if value else write(0.0)
+def _sign(value: float, write: _Write) -> str:
+    """Write an amount with its sign; what is written as 0 has none."""
+    text, sign = write(abs(value)), "+" if value > 0 else "−"
+    return text if text == write(0.0) else f"{sign}{text}"
