@@ -161,6 +161,11 @@ class Details:
     """Whether paper shows the blocks, where nobody can open them."""
 
 
+def fold_notes(summary: str, notes: tuple[str, ...]) -> tuple[Details, ...]:
+    """Return a list of notes that a reader opens on demand; nothing where there are none."""
+    return (Details(summary=summary, blocks=(Items(items=notes),), is_printed=True),) * bool(notes)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
     """Blocks beside each other where there is room."""

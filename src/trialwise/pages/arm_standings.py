@@ -17,7 +17,7 @@ from trialwise.documents.numbers import (
     as_seconds,
     keep_few,
 )
-from trialwise.procedures.choice import ArmStanding, ChoiceVerdict, Exploration
+from trialwise.procedures.choice import CHOICE, ArmStanding, ChoiceVerdict, Exploration
 from trialwise.procedures.sizing.comparison_sizing import ChoicePlan
 from trialwise.stats.toolbox.choice_forecast import ChoiceForecast
 
@@ -46,7 +46,7 @@ def build_choice_page(verdict: ChoiceVerdict, *, runs: Sequence[str] = ()) -> bl
         badge_label="Answer",
         lead=verdict.statement,
         facts=(
-            *_describe_criteria(verdict.criteria),
+            ("passes", " and ".join(verdict.criteria)),
             ("possibly best", ", ".join(verdict.unbeaten)),
             ("smallest difference", as_points(verdict.question.smallest_difference)),
             ("took", f"{as_count(verdict.trials, 'trial')} in {as_count(verdict.rounds, 'round')}"),
@@ -54,7 +54,7 @@ def build_choice_page(verdict: ChoiceVerdict, *, runs: Sequence[str] = ()) -> bl
         ),
         blocks=(
             _tabulate(ranked, verdict.question.confidence, verdict.question.smallest_difference),
-            *_fold("Worth knowing", (verdict.guarantee, *verdict.notes)),
+            *_fold(CHOICE.explain(verdict)),
         ),
     )
 
@@ -71,12 +71,12 @@ def build_exploration_page(found: Exploration, *, runs: Sequence[str] = ()) -> b
         title=_name_arms(found.arms),
         lead=found.multiplicity,
         facts=(
-            *_describe_criteria(found.criteria),
+            ("passes", " and ".join(found.criteria)),
             ("possibly best", ", ".join(found.unbeaten)),
             ("took", as_count(found.trials, "trial")),
             *(("run", name) for name in runs),
         ),
-        blocks=(_tabulate(found.arms, found.confidence), *_fold("Worth knowing", found.notes)),
+        blocks=(_tabulate(found.arms, found.confidence), *_fold(found.notes)),
     )
 
 
@@ -91,15 +91,8 @@ def _name_arms(arms: Sequence[ArmStanding], named: str | None = None) -> str:
     return f"{contracts[0]}: {name}" if len(contracts) == 1 else name
 
 
-def _describe_criteria(criteria: Sequence[str]) -> blocks.Pairs:
-    return (("passes", " and ".join(criteria)),)
-
-
-def _fold(title: str, notes: Sequence[str]) -> tuple[blocks.Block, ...]:
-    if not notes:
-        return ()
-    items = blocks.Items(items=keep_few(notes, _MOST_NOTES))
-    return (blocks.Details(summary=title, blocks=(items,), is_printed=True),)
+def _fold(notes: Sequence[str]) -> tuple[blocks.Block, ...]:
+    return blocks.fold_notes("Worth knowing", keep_few(notes, _MOST_NOTES))
 
 
 def _tabulate(
@@ -121,9 +114,6 @@ def _tabulate(
             span=(0.0, 1.0),
         )
 
-    def write_rate(arm: ArmStanding) -> blocks.Cell:
-        return "–" if arm.tally.rate is None else as_observed(arm.tally.rate)
-
     def describe(arm: ArmStanding) -> blocks.Cell:
         if arm.place == "chosen":
             return blocks.Value(text=f"best, or within {as_points(difference or 0.0)}", strong=True)
@@ -144,7 +134,7 @@ def _tabulate(
         ("arm", lambda one: blocks.Name(one.label)),
         ("shown", describe),
         ("passed", lambda one: f"{one.tally.passed}/{one.tally.trials}"),
-        ("rate", write_rate),
+        ("rate", lambda one: "–" if one.tally.rate is None else as_observed(one.tally.rate)),
         (f"{100 * confidence:g} %", lambda one: as_ends(one.interval) if one.interval else ""),
         ("", draw),
         ("mean time", lambda one: "" if one.latency_s is None else as_seconds(one.latency_s)),
@@ -196,9 +186,6 @@ def build_choice_plan_page(plan: ChoicePlan) -> blocks.Document:
 
 
 def _tabulate_forecasts(plan: ChoicePlan) -> blocks.Table:
-    def write_share(share: float) -> str:
-        return as_percent(round(share, 2))
-
     def write_rates(forecast: ChoiceForecast) -> str:
         # Most forecasts have one better arm and equal others, which a reader sees at once.
         best, *others = forecast.rates
@@ -206,6 +193,10 @@ def _tabulate_forecasts(plan: ChoicePlan) -> blocks.Table:
             return f"{as_percent(round(best, 4))}, others {as_percent(round(others[0], 4))}"
         return ", ".join(as_percent(round(rate, 4)) for rate in forecast.rates)
 
+    simulated = (
+        f"From {plan.forecasts[0][1].runs} simulated choices in each row, with arms that pass and "
+        "fail independently. Trials are of all arms together."
+    )
     return blocks.build_table(
         "What to expect",
         plan.forecasts,
@@ -213,19 +204,12 @@ def _tabulate_forecasts(plan: ChoicePlan) -> blocks.Table:
         ("rates", lambda one: write_rates(one[1])),
         ("trials", lambda one: f"{one[1].mean_trials:,.0f} ± {one[1].trials_error:.0f}"),
         ("19 of 20 take at most", lambda one: f"{one[1].most_trials:,}"),
-        ("first arm named", lambda one: write_share(one[1].chosen[0])),
-        ("another named", lambda one: write_share(sum(one[1].chosen[1:]))),
-        ("tied", lambda one: write_share(one[1].tied)),
-        ("not decided", lambda one: write_share(one[1].undecided)),
+        ("first arm named", lambda one: as_percent(round(one[1].chosen[0], 2))),
+        ("another named", lambda one: as_percent(round(sum(one[1].chosen[1:]), 2))),
+        ("tied", lambda one: as_percent(round(one[1].tied, 2))),
+        ("not decided", lambda one: as_percent(round(one[1].undecided, 2))),
         words=(0, 1),
-        notes=(_describe_simulation(plan),),
-    )
-
-
-def _describe_simulation(plan: ChoicePlan) -> str:
-    return (
-        f"From {plan.forecasts[0][1].runs} simulated choices in each row, with arms that pass and "
-        "fail independently. Trials are of all arms together."
+        notes=(simulated,),
     )
 
 

@@ -16,12 +16,13 @@ from dataclasses import replace
 from typing import Any
 
 from trialwise import __version__
-from trialwise.documents.blocks import Badge, Block, Details, Document, Items, Section
+from trialwise.documents.blocks import Badge, Block, Details, Document, Items, Section, fold_notes
 from trialwise.documents.numbers import as_count, as_money, as_percent, as_points, keep_few
 from trialwise.documents.printable import cut_middle
 from trialwise.documents.results import Fact, LineKind, ResultLine, RunResults, Status, SuiteResults
 from trialwise.model.codec import to_plain
 from trialwise.model.trial import Trial
+from trialwise.model.verdict import Decision
 from trialwise.pages import comparison_arms, comparison_differences, comparison_flips
 from trialwise.pages.comparison_inputs import build_arm_inputs, count_inputs
 from trialwise.procedures.comparing.findings import (
@@ -33,6 +34,7 @@ from trialwise.procedures.comparing.findings import (
 from trialwise.procedures.comparing.pairing import name_shared
 from trialwise.procedures.comparing.words import name_outcome
 from trialwise.procedures.comparison import COMPARISON
+from trialwise.procedures.composite import combine
 
 #: Notes of a summary, those on amounts, those of a page, and factors that are named at the top.
 _FEW_NOTES, _FEW_AMOUNTS, _MOST_NOTES, _FACTORS = 15, 6, 60, 4
@@ -46,24 +48,16 @@ def build_comparison_page(verdict: ComparisonVerdict, arms: Sequence[ArmRun] = (
         verdict: What was concluded.
         arms: The runs of the arms; without them the page holds no flips and no inputs.
     """
-    forest = comparison_differences.build_forest(verdict)
-    plot = () if forest is None else (forest,)
-    decided = Section(
-        heading="Criteria",
-        blocks=(*plot, comparison_differences.tabulate_differences(verdict)),
-        depth="summary",
-    )
-    notes = COMPARISON.explain(verdict)
+    plot = comparison_differences.build_forest(verdict), _tabulate(verdict)
+    notes = keep_few(COMPARISON.explain(verdict), _MOST_NOTES)
     sections = (
-        decided,
+        Section(heading="Criteria", blocks=tuple(filter(None, plot)), depth="summary"),
         comparison_flips.build_flips_section(verdict, arms),
         comparison_arms.build_arms_section(verdict, arms),
         build_arm_inputs(verdict, arms),
-        Section(heading="Worth knowing", blocks=(Items(items=keep_few(notes, _MOST_NOTES)),))
-        if notes
-        else None,
+        Section(heading="Worth knowing", blocks=(Items(items=notes),)) if notes else None,
     )
-    return _frame(verdict, arms, tuple(one for one in sections if one is not None))
+    return _frame(verdict, arms, *sections)
 
 
 def summarize_comparison(
@@ -76,21 +70,22 @@ def summarize_comparison(
         arms: The runs of the arms; without them the summary holds no flips.
         is_pictured: Whether the table holds the intervals as pictures instead of a plot below it.
     """
-    # A terminal has no pictures in cells, and gets the plot instead.
-    forest = None if is_pictured else comparison_differences.build_forest(verdict)
-    blocks: tuple[Block | None, ...] = (
-        comparison_differences.tabulate_differences(verdict, is_pictured=is_pictured),
-        forest,
-        comparison_flips.build_few_flips(verdict, arms),
+    return _frame(
+        verdict,
+        arms,
+        _tabulate(verdict, is_pictured=is_pictured),
+        # A terminal has no pictures in cells, and gets the plot instead.
+        None if is_pictured else comparison_differences.build_forest(verdict),
+        *comparison_flips.build_few_flips(verdict, arms),
         _fold_amounts(verdict),
-        _fold_notes(verdict),
+        *fold_notes("Worth knowing", keep_few(COMPARISON.explain(verdict), _FEW_NOTES)),
     )
-    return _frame(verdict, arms, tuple(one for one in blocks if one is not None))
 
 
-def _frame(
-    verdict: ComparisonVerdict, arms: Sequence[ArmRun], blocks: tuple[Block, ...]
-) -> Document:
+_tabulate = comparison_differences.tabulate_differences
+
+
+def _frame(verdict: ComparisonVerdict, arms: Sequence[ArmRun], *blocks: Block | None) -> Document:
     status = Status(verdict.decision.value)
     return Document(
         kind="Comparison",
@@ -98,7 +93,7 @@ def _frame(
         badge=Badge(word=status.value, tone=status.tone),
         lead=verdict.statement,
         facts=tuple(_list_facts(verdict, arms)),
-        blocks=blocks,
+        blocks=tuple(one for one in blocks if one is not None),
     )
 
 
@@ -115,7 +110,10 @@ def _list_facts(
     # The usual analysis needs no words; another one changes what the rates mean.
     if verdict.analysis != "measured":
         yield "analysis", f"decided {verdict.analysis}"
-    yield "took", ", ".join(_list_spending(verdict))
+    spent = [arm.spending for arm in verdict.arms]
+    known = [one.usd for one in spent if one.usd is not None]
+    usd = f", {as_money(sum(known))}" if known else ""
+    yield "took", f"{as_count(sum(one.trials for one in spent), 'trial')}{usd}"
     for arm in arms:
         if arm.path is not None:
             yield "run", f"{cut_middle(arm.label, _NAME)}: {arm.path.name}"
@@ -124,26 +122,15 @@ def _list_facts(
 def _describe_question(verdict: ComparisonVerdict) -> str:
     asked = verdict.question
     by = "" if asked.margin is None else f", margin {as_points(asked.margin)}"
-    whose = "the arms differ" if asked.against == "all" else "candidates differ from the control"
-    words = {
-        "different": f"whether {whose}",
-        "better": f"whether candidates are better{by}",
-        "not-worse": f"whether candidates are not worse{by}",
-        "equivalent": f"whether candidates are equivalent{by}",
-    }
+    what = f"candidates are {asked.question.replace('-', ' ')}{by}"
+    if asked.question == "different":
+        whose = "the arms differ", "candidates differ from the control"
+        what = whose[asked.against == "control"]
     if verdict.relabelled is not None:
-        words["different"] = "whether a service differs from itself"
+        what = "a service differs from itself"
     guards = [f"{name}, margin {as_points(one)}" for name, one in asked.guardrails.items()]
     guarded = f"; guardrails: {', '.join(guards)}" if guards else ""
-    return f"{words[asked.question]}, at {as_percent(asked.confidence)} confidence{guarded}"
-
-
-def _list_spending(verdict: ComparisonVerdict) -> Iterator[str]:
-    spent = [arm.spending for arm in verdict.arms]
-    yield as_count(sum(one.trials for one in spent), "trial")
-    known = [one.usd for one in spent if one.usd is not None]
-    if known:
-        yield as_money(sum(known))
+    return f"whether {what}, at {as_percent(asked.confidence)} confidence{guarded}"
 
 
 def name_comparison(verdict: ComparisonVerdict) -> str:
@@ -179,14 +166,6 @@ def _fold_amounts(verdict: ComparisonVerdict) -> Details | None:
     return Details(summary="What trials took", blocks=tuple(blocks), is_printed=True)
 
 
-def _fold_notes(verdict: ComparisonVerdict) -> Details | None:
-    notes = COMPARISON.explain(verdict)
-    if not notes:
-        return None
-    items = Items(items=keep_few(notes, _FEW_NOTES))
-    return Details(summary="Worth knowing", blocks=(items,), is_printed=True)
-
-
 # --- Result lines ---------------------------------------------------------------------------------
 # What JUnit and other short formats show: a line for each criterion and candidate.
 
@@ -219,19 +198,16 @@ def _describe_run(
     arm, against = findings[0].arm, findings[0].against
     name = f"{arm} against {against}"
     # A build that reads this must not go red for what only advises.
-    decided = {one.decision.value for one in findings if not one.advisory}
-    worst = next((one for one in ("FAIL", "INCONCLUSIVE") if one in decided), "PASS")
+    worst = combine(one.decision for one in findings if not one.advisory) or Decision.PASS
     runs = {one.label: one for one in verdict.arms}
     starts = {one.label: one.record.verdict.started_at for one in arms}
+    losses = [comparison_flips.describe_losses(flips, arms, one) for one in findings]
     return RunResults(
         contract=name,
-        status=Status(worst),
+        status=Status(worst.value),
         lines=tuple(
-            replace(
-                _describe_line(verdict, name, one),
-                details=comparison_flips.describe_losses(flips, arms, one),
-            )
-            for one in findings
+            _describe_line(verdict, name, one, lost)
+            for one, lost in zip(findings, losses, strict=True)
         ),
         notes=(*verdict.caveats, *filter(None, [verdict.multiplicity])),
         facts={
@@ -255,8 +231,9 @@ def _describe_run(
 
 
 def _describe_line(
-    verdict: ComparisonVerdict, contract: str, finding: ComparisonFinding
+    verdict: ComparisonVerdict, contract: str, finding: ComparisonFinding, lost: tuple[str, ...]
 ) -> ResultLine:
+    difference = comparison_differences.describe_difference(finding)
     return ResultLine(
         kind=LineKind.CRITERION,
         contract=contract,
@@ -264,15 +241,16 @@ def _describe_line(
         status=Status(finding.decision.value),
         label=f"{finding.decision.value} ({name_outcome(finding)})",
         advisory=bool(finding.advisory),
-        sentence=comparison_differences.describe_difference(finding),
-        statement=finding.statement or comparison_differences.describe_difference(finding),
+        sentence=difference,
+        statement=finding.statement or difference,
         notes=(*finding.advisory, *finding.caveats),
         claim=verdict.about,
-        facts=dict(list_finding_facts(finding)),
+        facts=dict(_list_finding_facts(finding)),
+        details=lost,
     )
 
 
-def list_finding_facts(finding: ComparisonFinding) -> Iterator[tuple[str, Fact]]:
+def _list_finding_facts(finding: ComparisonFinding) -> Iterator[tuple[str, Fact]]:
     """Yield the numbers behind a finding, under the names that machine-readable reports use."""
     yield "decision", finding.decision.value
     yield "outcome", name_outcome(finding)

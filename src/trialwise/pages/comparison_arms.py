@@ -79,10 +79,8 @@ def build_arms_section(
     )
     tables = (table, tabulate_preferences(verdict), tabulate_amounts(verdict))
     parts: list[blocks.Block] = [one for one in tables if one is not None]
-    if found := tuple(list_amount_notes(verdict)):
-        items = blocks.Items(items=found)
-        summary = "Successes, scores and steadiness"
-        parts.append(blocks.Details(summary=summary, blocks=(items,), is_printed=True))
+    found = tuple(list_amount_notes(verdict))
+    parts += blocks.fold_notes("Successes, scores and steadiness", found)
     return blocks.Section(
         heading="Arms",
         blocks=tuple(parts),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Literal
 
 from trialwise.documents.blocks import Badge, Cell, Name, Table, Value, build_table
@@ -34,27 +35,26 @@ INKS: Mapping[Decision, Literal["pass", "fail", "open"]] = {
 """How a decision stands out, as a tone and as an ink."""
 
 
+#: Differences stand with one decimal everywhere, so that sentence, table and plot agree.
+_write_points = partial(as_signed_points, digits=1)
+
+
 def order_findings(verdict: ComparisonVerdict) -> list[ComparisonFinding]:
     """Return the findings by criterion as declared, so that candidates stand below each other."""
-    ranked: dict[str, int] = {}
-    for one in verdict.findings:
-        ranked.setdefault(one.criterion, len(ranked))
-    return sorted(verdict.findings, key=lambda one: ranked[one.criterion])
+    ranked = list(dict.fromkeys(one.criterion for one in verdict.findings))
+    return sorted(verdict.findings, key=lambda one: ranked.index(one.criterion))
 
 
 def describe_difference(finding: ComparisonFinding) -> str:
     """Describe the difference in points and its interval; nothing where there is none."""
     if finding.difference is None:
         return ""
-    ends = _write_ends(finding)
-    return f"{as_signed_points(finding.difference, digits=1)} {ends}".rstrip()
+    return f"{_write_points(finding.difference)} {_write_ends(finding)}".rstrip()
 
 
 def _write_ends(finding: ComparisonFinding) -> str:
-    if finding.interval is None:
-        return ""
-    low, high = (as_signed_points(end, digits=1) for end in finding.interval)
-    return f"[{low}, {high}]"
+    ends = finding.interval
+    return "" if ends is None else f"[{', '.join(map(_write_points, ends))}]"
 
 
 def as_p_value(value: float | None) -> str:
@@ -117,13 +117,10 @@ def _make_row(finding: ComparisonFinding, reach: float, verdict: ComparisonVerdi
     name = finding.criterion
     if len(verdict.arms) > 2:
         name = f"{name} · {name_arms(finding, verdict)}"
-    strip = _draw(finding, reach)
-    assert strip is not None
-    assert finding.difference is not None
     return StripRow(
         name=cut_middle(name, _NAME),
-        strip=strip,
-        value=as_signed_points(finding.difference, digits=1),
+        strip=_draw(finding, reach),
+        value=_write_points(finding.difference or 0.0),
         interval=_write_ends(finding),
         note=name_outcome(finding),
     )
@@ -145,23 +142,20 @@ def name_columns(verdict: ComparisonVerdict) -> tuple[str, str]:
     return first, second
 
 
-def _draw(finding: ComparisonFinding, reach: float) -> Strip | None:
-    if finding.difference is None:
-        return None
-    low, high = finding.interval or (finding.difference, finding.difference)
-    ends = _write_ends(finding)
-    interval = f", interval {ends}" if ends else ""
-    points = as_signed_points(finding.difference, digits=1)
+def _draw(finding: ComparisonFinding, reach: float) -> Strip:
+    gap = finding.difference or 0.0
+    low, high = finding.interval or (gap, gap)
+    interval = f", interval {_write_ends(finding)}" if finding.interval else ""
     return Strip(
         low=low,
-        value=finding.difference,
+        value=gap,
         high=high,
         # A colour is a decision, and what advises decides nothing.
         ink="quiet" if finding.advisory else INKS[finding.decision],
         span=(-reach, reach),
         need=0.0,
         others=_list_margins(finding),
-        hint=f"{finding.criterion}: {name_outcome(finding)}, {points} points{interval}",
+        hint=f"{finding.criterion}: {name_outcome(finding)}, {_write_points(gap)} points{interval}",
     )
 
 
@@ -213,8 +207,8 @@ def tabulate_differences(verdict: ComparisonVerdict, *, is_pictured: bool = Fals
         (before, lambda one: _write_side(one.control)),
         (after, lambda one: _write_side(one.candidate)),
         ("difference\nin points", describe_difference),
-        *([("", lambda one: _draw_cell(one, reach))] if is_pictured else []),
-        *([("pairs", _count_pairs)] if len(sizes) > 1 else []),
+        *([("", lambda one: _draw(one, reach) if one.interval else "")] if is_pictured else []),
+        *([("pairs", lambda one: f"{one.pairs.pairs:,}" if one.pairs else "")] * (len(sizes) > 1)),
         ("won", _count_won),
         ("p", lambda one: as_p_value(one.adjusted_p_value)),
         words=(*range(3 if several else 2), *((6 if several else 5,) if is_pictured else ())),
@@ -238,15 +232,6 @@ def _list_levels(findings: Sequence[ComparisonFinding]) -> str:
     return ", ".join(as_level(one) for one in sorted(one for one in found if one is not None))
 
 
-def _count_pairs(finding: ComparisonFinding) -> str:
-    return "" if finding.pairs is None else f"{finding.pairs.pairs:,}"
-
-
-def _draw_cell(finding: ComparisonFinding, reach: float) -> Cell:
-    strip = None if finding.interval is None else _draw(finding, reach)
-    return "" if strip is None else strip
-
-
 def _make_badge(finding: ComparisonFinding) -> Cell:
     word = name_outcome(finding)
     if finding.advisory:
@@ -260,8 +245,8 @@ def _write_side(side: Tally | None) -> str:
 
 def _count_won(finding: ComparisonFinding) -> str:
     """Count how many of the pairs, or inputs, that differ the candidate won."""
-    if finding.inputs_won is not None and finding.inputs_lost is not None:
-        return f"{finding.inputs_won}/{finding.inputs_won + finding.inputs_lost} inputs"
+    if finding.inputs_won is not None:
+        return f"{finding.inputs_won}/{finding.discordant} inputs"
     return "" if finding.pairs is None else f"{finding.pairs.only_b}/{finding.pairs.discordant}"
 
 
@@ -285,11 +270,7 @@ def tabulate_preferences(verdict: ComparisonVerdict) -> Table | None:
         ("criterion", lambda one: Name(cut_middle(one.criterion, _NAME))),
         ("arms", lambda one: Name(cut_middle(f"{one.arm} against {one.against}", 2 * _NAME))),
         ("preferred", lambda one: _write_rate(one.rate, one.interval)),
-        *(
-            [("corrected", lambda one: _write_rate(one.corrected_rate, one.corrected_interval))]
-            if corrected
-            else []
-        ),
+        *([("corrected", _write_corrected)] if corrected else []),
         ("won", lambda one: f"{one.wins:,}"),
         ("lost", lambda one: f"{one.losses:,}"),
         ("tied", _write_ties),
@@ -300,6 +281,10 @@ def tabulate_preferences(verdict: ComparisonVerdict) -> Table | None:
             *([_explain_correction(found)] if corrected else ()),
         ),
     )
+
+
+def _write_corrected(found: PreferenceFinding) -> Cell:
+    return _write_rate(found.corrected_rate, found.corrected_interval)
 
 
 def _write_rate(rate: float | None, interval: Interval | None) -> Cell:

@@ -170,20 +170,20 @@ def _describe_flips(verdict: ComparisonVerdict, flips: Sequence[Flip]) -> str:
     )
 
 
-def build_few_flips(verdict: ComparisonVerdict, arms: Sequence[ArmRun]) -> blocks.Details | None:
-    """Build a list of the first flips for a short report; None where there are none.
+def build_few_flips(
+    verdict: ComparisonVerdict, arms: Sequence[ArmRun]
+) -> tuple[blocks.Details, ...]:
+    """Build a list of the first flips for a short report; nothing where there are none.
 
     Args:
         verdict: What was concluded.
         arms: The runs of the arms.
     """
     flips = list_flips(verdict, arms)
-    if not flips:
-        return None
     lost = sum(bool(one.lost) for one in flips)
     summary = f"Flips: {lost:,} lost, {len(flips) - lost:,} won"
-    items = blocks.Items(items=_describe_first(flips, arms, ("further flip", "further flips")))
-    return blocks.Details(summary=summary, blocks=(items,), is_printed=True)
+    items = _describe_first(flips, arms, ("further flip", "further flips"))
+    return blocks.fold_notes(summary, items)
 
 
 def _describe_first(

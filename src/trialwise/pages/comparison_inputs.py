@@ -60,14 +60,11 @@ def count_inputs(arms: Sequence[ArmRun]) -> dict[str, list[InputRow]]:
 
 
 def _build_row(criterion: str, key: str, arms: Sequence[_ArmInputs]) -> InputRow:
-    named = next(one for one in arms if key in one.names)
-    counts = {
-        one.label: one.counts[criterion, key] for one in arms if (criterion, key) in one.counts
-    }
-    missing = {
-        one.label: one.explain_missing(criterion, key) for one in arms if one.label not in counts
-    }
-    return InputRow(*named.names[key], counts, missing)
+    named = next(one.names[key] for one in arms if key in one.names)
+    place = criterion, key
+    counts = {one.label: one.counts[place] for one in arms if place in one.counts}
+    missing = {one.label: one.explain_missing(*place) for one in arms if one.label not in counts}
+    return InputRow(*named, counts, missing)
 
 
 def _rank(row: InputRow, labels: Sequence[str]) -> tuple[bool, float, float]:
@@ -115,17 +112,15 @@ class _ArmInputs:
                 key = f"{one.fingerprint} {input_id}" if same_lists else other
                 keys[one.name, input_id] = key
                 names[key] = input_id, text
-        inputs = {one.name: one.input_ids for one in plan.experiments}
+        planned = {
+            one.name: dict.fromkeys(keys[one.name, input_id] for input_id in one.input_ids)
+            for one in plan.experiments
+        }
         counts, tried = _count_trials(arm.record, keys)
         return cls(
             label=arm.label,
             names=names,
-            planned={
-                one.criterion: dict.fromkeys(
-                    keys[one.experiment, name] for name in inputs[one.experiment]
-                )
-                for one in plan.criteria
-            },
+            planned={one.criterion: planned[one.experiment] for one in plan.criteria},
             counts=counts,
             tried=tried,
         )
@@ -210,14 +205,12 @@ def _list_tables(
 
 
 def _build_table(criterion: str, rows: Sequence[InputRow], arms: Sequence[ArmRun]) -> blocks.Table:
-    control, *others = [one.label for one in arms]
-    columns: list[blocks.Column[InputRow]] = [
-        ("input", _write_input),
-        (blocks.Name(cut_middle(control, _NAME)), partial(_write_counts, arm=control)),
-    ]
-    for label in others:
+    control = arms[0].label
+    columns: list[blocks.Column[InputRow]] = [("input", _write_input)]
+    for label in (one.label for one in arms):
         columns.append((blocks.Name(cut_middle(label, _NAME)), partial(_write_counts, arm=label)))
-        columns.append(("difference", partial(_write_difference, against=control, arm=label)))
+        if label != control:
+            columns.append(("difference", partial(_write_difference, against=control, arm=label)))
     return blocks.build_table(
         f"Inputs of {cut_middle(criterion, _NAME)}", rows, *columns, is_headed=False
     )

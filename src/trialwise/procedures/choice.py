@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from statistics import fmean
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from trialwise.decimals import complement
@@ -173,15 +174,10 @@ class ArmChoice:
         outcome: Outcome = selection.outcome or "undecided"
         places: dict[int, Place] = dict.fromkeys(range(len(arms)), "not best")
         places |= dict.fromkeys(selection.tied, "tied")
-        is_chosen = outcome == "chosen"
-        places |= dict.fromkeys(selection.remaining, "chosen" if is_chosen else "may be best")
-        standings = _describe_arms(
-            arms,
-            (following.criteria, following.experiment),
-            unbeaten,
-            confidence=question.confidence,
-            places=places,
-        )
+        left: Place = "chosen" if outcome == "chosen" else "may be best"
+        places |= dict.fromkeys(selection.remaining, left)
+        scope = following.criteria, following.experiment
+        standings = _describe_arms(arms, scope, unbeaten, question.confidence, places)
         chosen = None if selection.chosen is None else labels[selection.chosen]
         return ChoiceVerdict(
             question=question,
@@ -317,11 +313,8 @@ def find_criteria(plans: Sequence[Plan], criterion: str | None) -> tuple[tuple[s
     """
     known = {one.criterion: one.experiment for one in plans[0].criteria}
     for plan in plans[1:]:
-        known = {
-            one.criterion: known.get(one.criterion, "")
-            for one in plan.criteria
-            if one.criterion in known
-        }
+        shared = [one.criterion for one in plan.criteria if one.criterion in known]
+        known = {name: known[name] for name in shared}
     if criterion is not None:
         if criterion not in known:
             raise InvalidArgument("criterion", criterion, f"be one of {', '.join(known)}")
@@ -356,9 +349,7 @@ def describe_arms(
         raise InvalidArgument("arms", [arm.label for arm in arms], "have different labels")
     criteria, experiment = find_criteria([arm.record.plan for arm in arms], criterion)
     unbeaten = _find_unbeaten(arms, criteria, experiment, complement(confidence))
-    standings = _describe_arms(
-        arms, (criteria, experiment), unbeaten, confidence=confidence, places={}
-    )
+    standings = _describe_arms(arms, (criteria, experiment), unbeaten, confidence)
     ranked = tuple(sorted(standings, key=lambda one: -(one.tally.rate or 0.0)))
     return Exploration(
         criteria=criteria,
@@ -394,9 +385,8 @@ def _describe_arms(
     arms: Sequence[ArmRun],
     scope: tuple[Sequence[str], str],
     unbeaten: Sequence[str],
-    *,
     confidence: float,
-    places: Mapping[int, Place],
+    places: Mapping[int, Place] = MappingProxyType({}),
 ) -> tuple[ArmStanding, ...]:
     criteria, experiment = scope
     found = []

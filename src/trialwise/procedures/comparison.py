@@ -19,9 +19,8 @@ How the pairs were made says which test is valid:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
-from itertools import chain
 from math import ceil
 from typing import TYPE_CHECKING
 
@@ -40,6 +39,7 @@ from trialwise.procedures.comparing.findings import (
     ComparisonQuestion,
     ComparisonVerdict,
     Contrast,
+    ValidityCheck,
 )
 from trialwise.procedures.comparing.pair_following import TestRules, list_tests
 from trialwise.procedures.comparing.pairing import check_validity
@@ -142,36 +142,24 @@ class ArmComparison:
                 name, one, other, asked, rules.get((one.label, other.label, name))
             )
             for one, other in asked.couple_arms(arms)
-            for name in dict.fromkeys(
-                each.criterion
-                for each in chain(one.record.plan.criteria, other.record.plan.criteria)
-            )
+            for name in _list_criteria(one, other)
         ]
         # Criteria of one experiment share its pairs, which are checked and measured once.
-        pairings = list(
-            {
-                (found.against, found.arm, found.experiment): pairing
-                for found, pairing in assessed
-                if pairing is not None
-            }.values()
-        )
+        paired = [(found, one) for found, one in assessed if one is not None]
+        pairings = list({_locate(found): pairing for found, pairing in paired}.values())
         checks = check_validity(pairings, control.plan.analysis)
         # A verdict is withheld from every criterion whose pairs were thinned out in one arm.
-        unfair = {
-            (one.against, one.arm, one.experiment): one.statement for one in checks if one.withholds
-        }
+        unfair = {_locate(one): one.statement for one in checks if one.withholds}
         votes = [assessment.assess_preference(one, asked) for one in preferences]
         findings = _conclude(
             [
-                replace(one, obstacle=unfair.get((one.against, one.arm, one.experiment), ""))
-                if not one.obstacle
-                else one
+                replace(one, obstacle=one.obstacle or unfair.get(_locate(one), ""))
                 for one, _ in (*assessed, *votes)
             ],
             asked,
         )
-        paired = [(found.criterion, one) for found, one in assessed if one is not None]
-        amounts = find_amounts(arms, pairings, paired, confidence=asked.confidence)
+        named = [(found.criterion, one) for found, one in paired]
+        amounts = find_amounts(arms, pairings, named, confidence=asked.confidence)
         summaries = tuple(one.summary for one in pairings)
         inputs = sum(len(one.input_ids) for one in control.plan.experiments)
         return ComparisonVerdict(
@@ -247,12 +235,19 @@ def limit_pairs(rule: PairedRule, rates: tuple[float, float] | None) -> PairedRu
     return replace(rule, max_pairs=ceil(_ROOM * most / discordant))
 
 
+def _list_criteria(*arms: ArmRun) -> Iterable[str]:
+    return dict.fromkeys(one.criterion for arm in arms for one in arm.record.plan.criteria)
+
+
+def _locate(found: ComparisonFinding | ValidityCheck) -> tuple[str, str, str]:
+    return found.against, found.arm, found.experiment
+
+
 def _check_alike(arms: Sequence[ArmRun]) -> None:
     if len(arms) < 2:
         raise InvalidArgument("arms", [one.label for one in arms], "be at least two")
-    ours = arms[0].record.plan
-    for arm in arms[1:]:
-        theirs = arm.record.plan
+    ours, *others = (one.record.plan for one in arms)
+    for theirs in others:
         if ours.analysis is not theirs.analysis:
             given = [str(ours.analysis), str(theirs.analysis)]
             raise InvalidArgument("analysis", given, "be one for both runs")

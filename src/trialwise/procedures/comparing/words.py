@@ -42,25 +42,17 @@ _MOST_NAMED = 3
 #: Differences stand with one decimal everywhere, so that sentence, table and plot agree.
 _write_points = partial(as_signed_points, digits=1)
 
-#: What a table calls a decided answer to each question.
-_OUTCOMES: Mapping[tuple[Question, Decision], str] = {
-    ("different", Decision.PASS): "better",
-    ("different", Decision.FAIL): "worse",
-    ("better", Decision.PASS): "better",
-    ("better", Decision.FAIL): "not better",
-    ("not-worse", Decision.PASS): "not worse",
-    ("not-worse", Decision.FAIL): "worse",
-    ("equivalent", Decision.PASS): "equivalent",
-    ("equivalent", Decision.FAIL): "not equivalent",
-}
-
-#: What a sentence says of a candidate where a question with a margin was answered.
-_WITH_MARGIN: Mapping[tuple[Question, Decision], str] = {
-    ("better", Decision.PASS): "better by more than {margin}",
-    ("better", Decision.FAIL): "not better by more than {margin}",
-    ("not-worse", Decision.PASS): "not worse by {margin}",
-    ("equivalent", Decision.PASS): "within {margin} of {against}",
-    ("equivalent", Decision.FAIL): "more than {margin} from {against}",
+#: What a table calls a decided answer to each question, and what a sentence says where that is
+#: about a margin.
+_SHOWN: Mapping[tuple[Question, Decision], tuple[str, str]] = {
+    ("different", Decision.PASS): ("better", ""),
+    ("different", Decision.FAIL): ("worse", ""),
+    ("better", Decision.PASS): ("better", "better by more than {margin}"),
+    ("better", Decision.FAIL): ("not better", "not better by more than {margin}"),
+    ("not-worse", Decision.PASS): ("not worse", "not worse by {margin}"),
+    ("not-worse", Decision.FAIL): ("worse", ""),
+    ("equivalent", Decision.PASS): ("equivalent", "within {margin} of {against}"),
+    ("equivalent", Decision.FAIL): ("not equivalent", "more than {margin} from {against}"),
 }
 
 #: What it says where nothing was shown.
@@ -81,7 +73,7 @@ def name_outcome(finding: ComparisonFinding) -> str:
         return finding.contrast.value
     if finding.question == "different" and finding.decision is Decision.INCONCLUSIVE:
         return finding.contrast.value
-    return _OUTCOMES.get((finding.question, finding.decision), "not shown")
+    return _SHOWN.get((finding.question, finding.decision), ("not shown",))[0]
 
 
 # --- The answer -----------------------------------------------------------------------------------
@@ -119,36 +111,32 @@ def _answer_criterion(finding: ComparisonFinding, asked: ComparisonQuestion, arm
         return f"{head}."
     low, high = interval
     level = f"({100 * (interval.confidence or asked.confidence):.3g} %)"
-    if not _answers_margin(finding):
+    if not _answer_margin(finding):
         # "Better" and "worse" say the sign already: the size is that of the nearer end.
         nearest = {Contrast.BETTER: low, Contrast.WORSE: -high}.get(finding.contrast, 0.0)
         if nearest > 0:
             return f"{head}: {100 * abs(gap):.1f} points, at least {100 * nearest:.1f} {level}."
-    sentence = (
-        f"{head}: {_write_points(gap)} points, between {_write_points(low)} and "
-        f"{_write_points(high)} {level}"
-    )
+    points, *ends = map(_write_points, (gap, low, high))
+    sentence = f"{head}: {points} points, between {ends[0]} and {ends[1]} {level}"
     more = describe_more_pairs(finding, asked.alpha)
     is_open = finding.decision is Decision.INCONCLUSIVE and more
     return f"{sentence}; {more}." if is_open else f"{sentence}."
 
 
-def _answers_margin(finding: ComparisonFinding) -> bool:
-    """Return whether what was shown is about the margin, and not about a difference from 0."""
+def _answer_margin(finding: ComparisonFinding) -> str:
+    """Return what was shown of the margin; nothing where it is about a difference from 0."""
     if finding.question == "not-worse" and finding.contrast is Contrast.BETTER:
-        return False
-    is_known = (finding.question, finding.decision) in _WITH_MARGIN
-    return is_known and finding.margin > 0
+        return ""
+    _, shown = _SHOWN.get((finding.question, finding.decision), ("", ""))
+    return shown if finding.margin > 0 else ""
 
 
 def _describe_standing(finding: ComparisonFinding) -> str:
     """Return what a candidate is, or what was asked and not shown."""
-    if _answers_margin(finding):
-        text = _WITH_MARGIN[finding.question, finding.decision]
-    elif finding.contrast is not Contrast.NOT_TOLD_APART:
+    text = _answer_margin(finding)
+    if not text and finding.contrast is not Contrast.NOT_TOLD_APART:
         text = finding.contrast.value
-    else:
-        text = _NOT_SHOWN[finding.question]
+    text = text or _NOT_SHOWN[finding.question]
     return text.format(margin=as_points(finding.margin), against=finding.against)
 
 
@@ -217,14 +205,13 @@ def _count(found: ComparisonFinding) -> str:
             f"of {found.discordant} inputs that one of the two passed more often, it won "
             f"{found.inputs_won}"
         )
-    if found.pairs is None:
-        ours, theirs = found.control, found.candidate
-        assert ours is not None
-        assert theirs is not None
+    ours, theirs = found.control, found.candidate
+    if found.pairs is None and ours is not None and theirs is not None:
         return (
             f"{theirs.passed} of {theirs.trials} passed with {arm}, "
             f"{ours.passed} of {ours.trials} with {against}"
         )
+    assert found.pairs is not None
     decided, won = found.pairs.discordant, found.pairs.only_b
     if TESTS[found.decision_rule].is_preference:
         return (
@@ -270,10 +257,9 @@ def list_data_caveats(
             "The trials are not paired: the files do not say which of them belong together. A "
             "field `trial` with the same values in both files does."
         )
-    if evidence.decision_rule == "paired/sequential" and used is not None:
-        later = summary.pairs - summary.excused - used.pairs
-        if later > 0:
-            yield f"Decided after {used.pairs} pairs: the {later} pairs after them do not count."
+    later = summary.pairs - summary.excused - (used.pairs if used else 0)
+    if evidence.decision_rule == "paired/sequential" and used and later > 0:
+        yield f"Decided after {used.pairs} pairs: the {later} pairs after them do not count."
     if evidence.decision_rule == "paired/anytime-bet":
         yield (
             "A run ended before its planned size or because of what it saw, so that a test which "
@@ -285,8 +271,7 @@ def list_data_caveats(
             f"{summary.left_out[0]} trials of the control and {summary.left_out[1]} of the "
             "candidate have no partner and are left out."
         )
-    unjudged = sum(pair.is_unjudged(name) for pair in pairing.pairs)
-    if unjudged:
+    if unjudged := sum(pair.is_unjudged(name) for pair in pairing.pairs):
         holds, is_left = ("holds", "is") if unjudged == 1 else ("hold", "are")
         yield (
             f"{as_count(unjudged, 'pair')} {holds} a reply that got no verdict from the judge and "
@@ -375,9 +360,8 @@ def state_comparison(
     counting = [one for one in findings if not one.advisory]
     answer = answer_question(counting or findings, asked, [one.label for one in arms])
     names = list(dict.fromkeys(one.criterion for one in findings if one.advisory))
-    if not names:
-        return answer
-    return f"{answer} {', '.join(names)}: only {'advises' if len(names) == 1 else 'advise'}."
+    said = f" {', '.join(names)}: only {'advises' if len(names) == 1 else 'advise'}."
+    return f"{answer}{said if names else ''}"
 
 
 def state_family(p_values: Sequence[float], question: ComparisonQuestion) -> str:
@@ -430,12 +414,10 @@ def list_caveats(
     ours = control.plan.covariates
     for arm in arms[1:]:
         theirs = arm.record.plan.covariates
-        changed = ", ".join(
-            f"{name} {ours.get(name, 'not given')} and {theirs.get(name, 'not given')}"
-            for name in {**ours, **theirs}
-            if ours.get(name) != theirs.get(name)
-        )
-        if changed:
+        names = [name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name)]
+        both = [(one, ours.get(one, "not given"), theirs.get(one, "not given")) for one in names]
+        if names:
+            changed = ", ".join(f"{name} {mine} and {other}" for name, mine, other in both)
             yield f"The conditions of the runs differ: {changed}."
     is_known = all(
         one.sampling_mode is not SamplingMode.EXTERNALLY_SUPPLIED
