@@ -6,6 +6,7 @@ One home for `compare`, `choose` and `explore`. Arms either run now, or were run
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -79,27 +80,25 @@ def choose_arms(
             raise click.UsageError(f"{name}: there is no such file")
     # What is plainly on disk needs no suite: it may be compared where there is none.
     if stored or (names and all(map(_is_kept, names))):
-        return StoredArms(_read_suite(file), tuple(_open_stored(names, given)))
+        return StoredArms(_read_suite(file), _open_stored(names, given))
     settings = given.get("settings", ())
     suite = _load_suite(names, file, settings, without_services=without_services)
     if suite is None:
-        return StoredArms(None, tuple(_open_stored(names, given)))
+        return StoredArms(None, _open_stored(names, given))
     there = _Names(suite)
     live = [name for name in names if there.has(name)]
-    if names and not live:
-        if file is None and _are_runs(names):
-            return StoredArms(suite, tuple(_open_stored(names, given)))
-        there.refuse(names[0])
-    for name in names:
-        if name not in live:
-            if not _is_kept(name) and not _are_runs([name]):
-                there.refuse(name)
-            message = (
-                f"{live[0]!r} would run and {name!r} was run before: what changed in between would "
-                "count as a difference. Name arms of one kind; --stored takes the latest runs of "
-                "contracts"
-            )
-            raise click.UsageError(message)
+    others = [name for name in names if name not in live]
+    if others and not live and file is None and _are_runs(names):
+        return StoredArms(suite, _open_stored(names, given))
+    if others:
+        if not live or not _are_runs(others[:1]):
+            there.refuse(others[0])
+        message = (
+            f"{live[0]!r} would run and {others[0]!r} was run before: what changed in between "
+            "would count as a difference. Name arms of one kind; --stored takes the latest runs of "
+            "contracts"
+        )
+        raise click.UsageError(message)
     arms = there.list_arms(names, with_itself=with_itself)
     # One size for all arms: pairs are made of trials that have a partner.
     sized = tuple(read_changes(given).resize([(suite, one) for one in arms]))
@@ -195,13 +194,11 @@ class _Names:
             self.refuse(name)
         if name in self._full:
             return [self._full[name]]
-        if name in self._entries:
-            return [self._full[one] for one in self._entries[name]]
-        several = self._short[name]
-        if len(several) > 1:
+        several = self._entries.get(name) or self._short[name]
+        if name not in self._entries and len(several) > 1:
             message = f"{name!r} is an arm of several contracts: write {' or '.join(several)}"
             raise click.UsageError(message)
-        return [self._full[several[0]]]
+        return [self._full[one] for one in several]
 
     def _list_usual(self, control: str | None, candidates: Sequence[str]) -> list[str]:
         """Return the names where the command line has none."""
@@ -264,7 +261,7 @@ def _are_runs(names: Sequence[str]) -> bool:
         return False
 
 
-def _open_stored(names: Sequence[str], given: dict[str, Any]) -> list[ArmRun]:
+def _open_stored(names: Sequence[str], given: dict[str, Any]) -> tuple[ArmRun, ...]:
     """Open the runs and files that names stand for."""
     from trialwise.procedures.comparing.findings import ArmRun
 
@@ -273,7 +270,8 @@ def _open_stored(names: Sequence[str], given: dict[str, Any]) -> list[ArmRun]:
         path = Path(name)
         found += [path] if _is_kept(name) and path.is_file() else _find_runs(name)
     if len(names) == 1 and len(found) == 1:
-        found += _find_arms(names[0])
+        latest = sorted(RunChooser().latest_by_contract().items())
+        found += [run for name, run in latest if name.startswith(f"{names[0]}/")]
     if len(found) < 2:
         raise click.UsageError("name two stored runs or files with results, or more")
     keys = [str(one) if isinstance(one, Path) else one.run_id for one in found]
@@ -297,8 +295,6 @@ def _refuse_twice(names: Sequence[str], advice: str = "") -> None:
 
 def _keep_criteria(record: RunRecord, given: dict[str, Any]) -> RunRecord:
     """Return a record with the criteria that somebody asked for."""
-    from dataclasses import replace
-
     wanted = given.get("criteria") or ()
     known = [one.criterion for one in record.plan.criteria]
     for name in wanted:
@@ -311,15 +307,13 @@ def _keep_criteria(record: RunRecord, given: dict[str, Any]) -> RunRecord:
     return replace(record, plan=replace(record.plan, criteria=kept))
 
 
-def _label(arms: list[ArmRun]) -> list[ArmRun]:
+def _label(arms: Sequence[ArmRun]) -> tuple[ArmRun, ...]:
     """Label arms by their contracts or files; by their runs where two have one name."""
-    from dataclasses import replace
-
     names = [arm.label or arm.record.plan.contract for arm in arms]
-    return [
+    return tuple(
         replace(arm, label=name if names.count(name) == 1 else (arm.record.run_id or str(arm.path)))
         for arm, name in zip(arms, names, strict=True)
-    ]
+    )
 
 
 def _find_runs(name: str) -> list[StoredRun]:
@@ -340,12 +334,6 @@ def _find_runs(name: str) -> list[StoredRun]:
         if not entries and len(arms) != 1:
             raise
         return [kept[one] for one in sorted(entries) or arms]
-
-
-def _find_arms(contract: str) -> list[StoredRun]:
-    """Return the latest stored runs of the arms of a contract."""
-    latest = RunChooser().latest_by_contract()
-    return [run for name, run in sorted(latest.items()) if name.startswith(f"{contract}/")]
 
 
 def _read_results(path: Path, given: dict[str, Any]) -> ArmRun:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from trialwise.cli.arm_choice import LiveArms, StoredArms, choose_arms, complete_arms
-from trialwise.cli.compare_options import Asked, compare_options, read_asked
+from trialwise.cli.compare_options import compare_options, read_asked
 from trialwise.cli.options import criterion_option, json_option, pair_options, suite_option
 from trialwise.cli.process import ExitCode, give_answer
 from trialwise.errors import RunInterrupted
@@ -23,58 +23,53 @@ if TYPE_CHECKING:
     from trialwise.runtime.trial_sizing import SizingAnswer
 
 
-def show_plan(chosen: LiveArms, asked: Asked, given: dict[str, Any]) -> int:
+def show_plan(chosen: LiveArms, asked: dict[str, Any], given: dict[str, Any]) -> int:
     """Print what the question takes, and run nothing."""
     from trialwise.cli.process import say, say_json
+    from trialwise.runtime.trial_sizing import plan_choice
 
     if given["question"] == "describe":
         raise click.UsageError("--trials says what a description takes: leave out --dry-run")
+    notes: list[str] = []
     if given["question"] == "best":
-        from trialwise.runtime.trial_sizing import plan_choice
-
-        found = plan_choice(
-            len(chosen.arms),
-            smallest_difference=given["smallest_difference"] or 0.1,
-            confidence=given["confidence"] or 0.95,
-            break_ties=given["break_ties"],
-            max_rounds=given["max_trials"] or 1000,
-            rates=given["expect"] or (),
+        wanted = {one: asked[one] for one in ("smallest_difference", "confidence", "break_ties")}
+        rounds = asked["max_trials"] or 1000
+        answer = plan_choice(
+            len(chosen.arms), **wanted, max_rounds=rounds, rates=given["expect"] or ()
         )
-        if given["as_json"]:
-            say_json(found.to_dict())
-        else:
-            say(found.render("text").rstrip("\n"))
-        return ExitCode.PASS
-    answer, notes = plan_arms(chosen, asked)
+    else:
+        answer, notes = plan_arms(chosen, asked)
+    is_paired = given["question"] != "best"
     if given["as_json"]:
-        say_json({**answer.to_dict(), "arms": list(chosen.labels), "notes": notes})
+        more = {"arms": list(chosen.labels), "notes": notes} if is_paired else {}
+        say_json({**answer.to_dict(), **more})
         return ExitCode.PASS
     say(answer.render("text").rstrip("\n"))
     for note in notes:
         say(note)
-    say(f"{', '.join(chosen.labels)}: nothing was run")
+    if is_paired:
+        say(f"{', '.join(chosen.labels)}: nothing was run")
     return ExitCode.PASS
 
 
-def plan_arms(chosen: LiveArms, asked: Asked) -> tuple[SizingAnswer, list[str]]:
+def plan_arms(chosen: LiveArms, asked: dict[str, Any]) -> tuple[SizingAnswer, list[str]]:
     """Plan a comparison of arms: the answer, and what it is based on."""
+    from trialwise.runtime.comparing import ask_question
     from trialwise.runtime.trial_sizing import plan_pairs
 
-    question, wanted = _build_question(asked), asked[1]
+    question = cast("ComparisonQuestion", ask_question(asked["question"], {**asked}))
     count = len(chosen.labels)
     couples = len(list(question.couple_arms(range(count))))
     counting = [one.name for one in chosen.arms[0].contract.criteria if not one.report_only]
     expenses = [_find_expense(chosen, place) for place in range(count)]
     usd = [one.trial_usd for one in expenses if one.trial_usd is not None]
     seconds = [one.trial_s for one in expenses if one.trial_s is not None]
-    pairs = wanted["trials"]
-    assert pairs is None or isinstance(pairs, int)
     answer = plan_pairs(
-        wanted["expect"],
+        asked["expect"],
         question=question.question,
         margin=question.margin,
-        pairs=pairs,
-        max_pairs=wanted["max_trials"],
+        pairs=asked["trials"],
+        max_pairs=asked["max_trials"],
         tests=couples * max(1, len(counting)) if question.correction != "none" else 1,
         arms=count,
         confidence=question.confidence,
@@ -82,31 +77,18 @@ def plan_arms(chosen: LiveArms, asked: Asked) -> tuple[SizingAnswer, list[str]]:
         trial_usd=fmean(usd) or None if len(usd) == count else None,
         trial_s=fmean(seconds) or None if seconds else None,
     )
-    notes = []
-    if len(counting) > 1:
-        notes.append(
-            f"The chances are those of one of {len(counting)} criteria; PASS needs all of them."
-        )
-    for name, margin in question.guardrails.items():
-        notes.append(f"{name} is a guardrail: it may not be worse by {100 * margin:g} points.")
+    whole = f"The chances are those of one of {len(counting)} criteria; PASS needs all of them."
+    notes = [whole] if len(counting) > 1 else []
+    notes += [
+        f"{name} is a guardrail: it may not be worse by {100 * margin:g} points."
+        for name, margin in question.guardrails.items()
+    ]
     if not usd:
-        notes.append(
-            "What a trial costs is not known: run one arm first, or give --cost-per-trial."
-        )
+        free = "What a trial costs is not known: run one arm first, or give --cost-per-trial."
+        notes.append(free)
     elif len(usd) < count:
         notes.append("What a trial of each arm costs is known of some arms only.")
     return answer, notes
-
-
-def _build_question(asked: Asked) -> ComparisonQuestion:
-    from trialwise.procedures.comparing.findings import ComparisonQuestion
-    from trialwise.runtime.comparing import ask_question
-
-    question, wanted = asked
-    sizes = {"trials", "max_trials", "expect"}
-    found = ask_question(question, {name: one for name, one in wanted.items() if name not in sizes})
-    assert isinstance(found, ComparisonQuestion)
-    return found
 
 
 def _find_expense(chosen: LiveArms, place: int) -> Expense:
@@ -118,13 +100,12 @@ def _find_expense(chosen: LiveArms, place: int) -> Expense:
     return find_expense(one.contract.name, declared, chosen.suite.runs_folder) or Expense()
 
 
-def _announce_plan(chosen: LiveArms, asked: Asked) -> None:
+def _announce_plan(chosen: LiveArms, asked: dict[str, Any]) -> None:
     """Say on standard error what is going to run, where that can be planned."""
     from trialwise.errors import InvalidArgument
     from trialwise.pages.sizing import build_sizing_page
 
-    question, wanted = asked
-    if question in ("best", "describe") or wanted["guardrails"] or wanted["margin"]:
+    if asked["question"] in ("best", "describe") or asked["guardrails"] or asked["margin"]:
         return  # chances of rules with a margin take seconds: `--dry-run` states them
     try:
         answer, _ = plan_arms(chosen, asked)
@@ -289,7 +270,7 @@ def _is_filtered(given: Mapping[str, Any]) -> bool:
 
 
 def _run_arms(
-    chosen: LiveArms, asked: Asked, names: Sequence[str], given: dict[str, Any]
+    chosen: LiveArms, asked: dict[str, Any], names: Sequence[str], given: dict[str, Any]
 ) -> Answer:
     from trialwise.runtime.answers import Comparison
     from trialwise.runtime.comparing import compare
@@ -297,13 +278,12 @@ def _run_arms(
     if not (given["quiet"] or given["a_a"]) and given["resume"] is None:
         _announce_plan(chosen, asked)
     first, *others = (one.contract for one in chosen.arms)
-    question, wanted = asked
-    resume, paired = given["resume"], question not in ("best", "describe")
+    resume, paired = given["resume"], asked["question"] not in ("best", "describe")
     try:
         answer: Answer = cast("Any", compare)(
             first,
             *(others or [first]),
-            question=question,
+            **asked,
             labels=chosen.labels,
             preference=chosen.suite.compare.preference if paired else None,
             options=replace(chosen.arms[0].options, baseline=None, horizon=None),
@@ -314,7 +294,6 @@ def _run_arms(
             progress=not given["quiet"],
             redact=chosen.suite.redaction,
             source=describe_command(names, given, chosen.suite.path),
-            **wanted,
         )
     except RunInterrupted as stopped:
         raise _say_how_to_resume(stopped) from None
@@ -334,39 +313,36 @@ def _say_how_to_resume(stopped: RunInterrupted) -> RunInterrupted:
     return RunInterrupted(message, answer)
 
 
-def _answer_stored(chosen: StoredArms, asked: Asked) -> Answer:
+def _answer_stored(chosen: StoredArms, asked: dict[str, Any]) -> Answer:
     """Answer a question about runs that were made before."""
     from trialwise.procedures.comparing.findings import ComparisonQuestion
     from trialwise.runtime.answers import conclude_arms, find_rules
     from trialwise.runtime.comparing import ask_question
 
-    question, given = asked[0], {**asked[1]}
+    question = asked.pop("question")
     if question == "best":
         message = (
             "a choice runs its arms: name contracts or arms of a suite. `--question describe` and "
             "comparisons read stored runs"
         )
         raise click.UsageError(message)
-    if given.pop("trials") is not None or given.pop("max_trials") is not None:
+    if asked["trials"] is not None or asked["max_trials"] is not None:
         raise click.UsageError("--trials and --max-trials size a run: stored runs have their size")
-    found = ask_question(question, given)
+    found = ask_question(question, asked)
     rules = find_rules(chosen.arms, found) if isinstance(found, ComparisonQuestion) else None
     return conclude_arms(chosen.arms, found, rules)
 
 
 def _find_exit_code(answer: Answer) -> ExitCode:
     from trialwise.model.evidence import StopReason
-    from trialwise.runtime.answers import Choice, Comparison
 
     ends = [one.record.verdict.stop for one in answer.runs]
     # A service that failed is no finding about the arms: exit 4, as for a run.
     is_broken = StopReason.SERVICE in ends
-    if isinstance(answer, Comparison):
-        code = ExitCode[answer.decision.value]
-    elif isinstance(answer, Choice):
-        code = ExitCode.INCONCLUSIVE if answer.outcome == "undecided" else ExitCode.PASS
-    else:
+    if answer.decided == "EXPLORED":
         return ExitCode.ERROR if is_broken else ExitCode.PASS
+    # An arm that was chosen and a tie are answers.
+    code = ExitCode.__members__.get(answer.decided, ExitCode.PASS)
     # Where an arm could not be reached, the others ended because of it, and nothing is broken.
     is_broken = is_broken and StopReason.ERROR_RATE not in ends
     return ExitCode.ERROR if code == ExitCode.INCONCLUSIVE and is_broken else code

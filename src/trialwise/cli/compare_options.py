@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -18,7 +18,6 @@ from trialwise.suite.loaded_suite import CompareSection
 
 if TYPE_CHECKING:
     from trialwise.cli.arm_choice import LiveArms, StoredArms
-    from trialwise.runtime.comparing import AnyQuestion, CompareArguments
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -107,15 +106,13 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
 )
 
 
-#: The question and the arguments of `compare` that say what is asked.
-Asked = tuple["AnyQuestion | None", "CompareArguments"]
 _PAIRED = ("margin", "guardrails", "correction", "all_pairs", "a_a")
 
 
-def read_asked(given: Mapping[str, Any], chosen: LiveArms | StoredArms) -> Asked:
-    """Return what is asked: by the command line, else by the suite, else the usual."""
+def read_asked(given: Mapping[str, Any], chosen: LiveArms | StoredArms) -> dict[str, Any]:
+    """Return the arguments of `compare`: by the command line, else by the suite, else the usual."""
     if given["question"] in ("best", "describe"):
-        return given["question"], _read_of_all(given)
+        return _read_of_all(given)
     section = CompareSection() if chosen.suite is None else chosen.suite.compare
     if given["a_a"]:
         if given["question"] or given["margin"] or given["guardrails"] or given["all_pairs"]:
@@ -143,26 +140,28 @@ def read_asked(given: Mapping[str, Any], chosen: LiveArms | StoredArms) -> Asked
     expect = given["expect"] or section.expect
     if expect is not None and (len(expect) != 2 or not all(0 < one < 1 for one in expect)):
         raise click.UsageError("--expect must be two rates such as 80%:90% for this question")
-    return question, {
+    return {
+        "question": question,
         "margin": None if margin is None else float(margin),
         "guardrails": guardrails,
         "expect": expect,
         "trials": trials,
         "max_trials": max_trials,
         "confidence": float(given["confidence"] or section.confidence or 0.95),
-        "correction": cast("Any", given["correction"] or section.correction or "holm"),
+        "correction": given["correction"] or section.correction or "holm",
         "against": "all" if given["all_pairs"] or section.all_pairs else "control",
     }
 
 
-def _read_of_all(given: Mapping[str, Any]) -> CompareArguments:
+def _read_of_all(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is asked of all arms together; the suite's section is about candidates."""
     for name in _PAIRED:
         if given[name]:
             option = {"guardrails": "guardrail"}.get(name, name.replace("_", "-"))
             message = f"--{option} compares candidates with a control: leave it out here"
             raise click.UsageError(message)
-    asked: CompareArguments = {
+    asked = {
+        "question": given["question"],
         "trials": given["trials"],
         "max_trials": given["max_trials"],
         "confidence": float(given["confidence"] or 0.95),

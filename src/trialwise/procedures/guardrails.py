@@ -54,6 +54,9 @@ _OTHER = (
 #: The bands of §8.4.2, narrowest first: a share of the validity that is left, and the words.
 _BANDS = ((10, "Baseline expiring imminently"), (4, "Baseline expires soon"))
 _MEASURE = "measure a new baseline"
+HARD, MAJOR, MINOR = Severity.HARD, Severity.MAJOR, Severity.MINOR
+#: Places severities from the gravest on.
+_ORDER = list(Severity).index
 
 
 def assess_baseline(
@@ -94,9 +97,8 @@ def assess_baseline(
         *_aliases(factors),
         *_age(baseline, now),
     )
-    order = list(Severity)
     # The gravest first: who reads one line of a refusal reads the one that matters.
-    return tuple(sorted(guards, key=lambda guard: order.index(guard.severity)))
+    return tuple(sorted(guards, key=lambda guard: _ORDER(guard.severity)))
 
 
 def covariate_severity(name: str, covariates: Iterable[Covariate]) -> Severity:
@@ -110,7 +112,7 @@ def covariate_severity(name: str, covariates: Iterable[Covariate]) -> Severity:
     """
     declared = next((one for one in covariates if one.name == name), None)
     if declared is not None and (declared.critical or declared.kind is CovariateKind.REGION):
-        return min(_by_name(name), Severity.MAJOR, key=list(Severity).index)
+        return min(_by_name(name), MAJOR, key=_ORDER)
     return _by_name(name)
 
 
@@ -134,14 +136,14 @@ def admit(
             invalidator is named in the overrides.
         InvalidArgument: No guardrail has such a code.
 
-    >>> expired = Guard(code="expired", severity=Severity.MAJOR, message="BASELINE EXPIRED.")
+    >>> expired = Guard(code="expired", severity=MAJOR, message="BASELINE EXPIRED.")
     >>> admit([expired], intent=Intent.VERIFICATION, overrides=["expired"])[0].overridden
     True
     """
     found = tuple(guards)
     _check_overrides(overrides, {guard.code for guard in found})
     if intent is Intent.SMOKE:
-        blocked = {"hard": (Severity.HARD,), "major": (Severity.HARD, Severity.MAJOR)}
+        blocked = {"hard": (HARD,), "major": (HARD, MAJOR)}
         severe = blocked.get(smoke_refuses, ())
         promoted = [
             f"{guard.message} The policy `smoke_refuses: {smoke_refuses}` refuses this in a smoke "
@@ -152,7 +154,7 @@ def admit(
         if promoted:
             raise DesignRefused(tuple(promoted))
         return found
-    hard = {guard.code for guard in found if guard.severity is Severity.HARD}
+    hard = {guard.code for guard in found if guard.severity is HARD}
     # Someone who overrides what cannot be overridden believes a comparison that does not exist.
     futile = [code for code in overrides if code in hard or code in _HARD]
     reasons = [
@@ -164,22 +166,20 @@ def admit(
     if reasons:
         raise DesignRefused(tuple(reasons))
     return tuple(
-        replace(guard, overridden=True)
-        if guard.severity is Severity.MAJOR and guard.code in overrides
-        else guard
+        replace(guard, overridden=guard.severity is MAJOR and guard.code in overrides)
         for guard in found
     )
 
 
 def _blocks(guard: Guard, overrides: Collection[str]) -> bool:
-    if guard.severity is Severity.MAJOR:
+    if guard.severity is MAJOR:
         return guard.code not in overrides
-    return guard.severity is Severity.HARD
+    return guard.severity is HARD
 
 
 def _refusal(guard: Guard) -> str:
     where = "" if guard.criterion is None else f"{guard.criterion}: "
-    if guard.severity is Severity.HARD:
+    if guard.severity is HARD:
         way = "No override admits this under verification; the smoke intent only warns."
     else:
         way = (
@@ -203,22 +203,18 @@ def _criteria(baseline: Baseline, scopes: Mapping[str, CriterionScope]) -> Itera
         found = baseline.criteria.get(name)
         if found is None:
             known = ", ".join(map(repr, baseline.criteria))
-            yield Guard(
-                code="criterion-missing",
-                severity=Severity.HARD,
-                criterion=name,
-                message=f"Baseline {baseline.identifier} does not hold this criterion, only "
-                f"{known}: {_MEASURE}, or use the old name.",
+            message = (
+                f"Baseline {baseline.identifier} does not hold this criterion, only {known}: "
+                f"{_MEASURE}, or use the old name."
             )
+            yield _guard("criterion-missing", HARD, message, name)
         elif found.structure != scope.structure:
-            yield Guard(
-                code="structure",
-                severity=Severity.HARD,
-                criterion=name,
-                message=f"Baseline {baseline.identifier} was measured with another definition of "
-                f"this criterion: {_find_change(found, scope)}. {_MEASURE.capitalize()}, or "
-                "restore the definition.",
+            message = (
+                f"Baseline {baseline.identifier} was measured with another definition of this "
+                f"criterion: {_find_change(found, scope)}. {_MEASURE.capitalize()}, or restore the "
+                "definition."
             )
+            yield _guard("structure", HARD, message, name)
 
 
 def _find_change(old: CriterionBaseline, new: CriterionScope) -> str:
@@ -250,20 +246,17 @@ def _claims(old: Claim, new: Claim) -> Iterator[Guard]:
     ):
         what = f"the population {old.population_name!r} then, {new.population_name!r} now"
     if what is not None:
-        yield Guard(
-            code="population-claim",
-            severity=Severity.HARD,
-            message=f"Baseline and run make claims about different things: {what}. "
-            f"{_MEASURE.capitalize()} under the new claim, which starts an epoch, or claim what "
-            "it claims.",
+        message = (
+            f"Baseline and run make claims about different things: {what}. {_MEASURE.capitalize()} "
+            "under the new claim, which starts an epoch, or claim what it claims."
         )
+        yield _guard("population-claim", HARD, message)
     if old.estimand is not new.estimand:
-        yield Guard(
-            code="estimand",
-            severity=Severity.HARD,
-            message=f"Baseline and run estimate different rates: {old.estimand} then, "
-            f"{new.estimand} now. {_MEASURE.capitalize()}, or use its estimand.",
+        message = (
+            f"Baseline and run estimate different rates: {old.estimand} then, {new.estimand} now. "
+            f"{_MEASURE.capitalize()}, or use its estimand."
         )
+        yield _guard("estimand", HARD, message)
 
 
 def _denominators(baseline: Baseline, analyses: Mapping[str, Analysis]) -> Iterator[Guard]:
@@ -277,13 +270,12 @@ def _denominators(baseline: Baseline, analyses: Mapping[str, Analysis]) -> Itera
         if old.analysis is not None or now is Analysis.PER_PROTOCOL:
             pairs[old.analysis or Analysis.INTENT_TO_TREAT, now] = None
     for then, now in pairs:
-        yield Guard(
-            code="denominator-policy",
-            severity=Severity.HARD,
-            message=f"Not the same trials count: {then} in the baseline, {now} in this run, which "
-            f"are two different rates. {_MEASURE.capitalize()} with `analysis: {now}`, or decide "
-            f"by `analysis: {then}`.",
+        message = (
+            f"Not the same trials count: {then} in the baseline, {now} in this run, which are two "
+            f"different rates. {_MEASURE.capitalize()} with `analysis: {now}`, or decide by "
+            f"`analysis: {then}`."
         )
+        yield _guard("denominator-policy", HARD, message)
 
 
 def _samplings(
@@ -298,23 +290,17 @@ def _samplings(
     for sampling, then, now in pairs:
         if then == now:
             continue
+        said, severity = f"others than the baseline's ({then} then, {now} now)", MINOR
         if not then or not now:
             which = "the baseline" if not then else "this run"
-            message = f"Inputs of {sampling!r}: {which} does not record what they were."
-            severity = Severity.MINOR
+            said = f"{which} does not record what they were"
         elif claim.population is PopulationClaim.SUPERPOPULATION:
-            message = (
-                f"Inputs of {sampling!r}: others than the baseline's ({then} then, {now} now), "
-                f"taken to represent {claim.population_name} as well as those did."
-            )
-            severity = Severity.MINOR
+            said += f", taken to represent {claim.population_name} as well as those did"
         else:
-            message = (
-                f"Inputs of {sampling!r}: others than the baseline's ({then} then, {now} now), "
-                f"and the claim is about exactly these. {_MEASURE.capitalize()}, or restore them."
-            )
-            severity = Severity.HARD
-        yield Guard(code="sampling", severity=severity, message=message)
+            said += ", and the claim is about exactly these"
+            said += f". {_MEASURE.capitalize()}, or restore them"
+            severity = HARD
+        yield _guard("sampling", severity, f"Inputs of {sampling!r}: {said}.")
 
 
 def _covariates(
@@ -325,15 +311,14 @@ def _covariates(
         if name not in old or name not in new:
             # What is not known is no mismatch, unless a match was declared indispensable.
             critical = any(one.name == name and one.critical for one in declared)
-            severity = Severity.MAJOR if critical else Severity.MINOR
+            severity = MAJOR if critical else MINOR
         then, now = old.get(name, "not recorded"), new.get(name, "not declared")
-        yield Guard(
-            code="model" if severity is Severity.HARD else f"covariate:{name}",
-            severity=severity,
-            message=f"Covariate {name}: {then} when the baseline was measured, {now} now. The "
-            f"success rates may not be comparable; {_MEASURE} under these conditions, or run "
-            "under those.",
+        message = (
+            f"Covariate {name}: {then} when the baseline was measured, {now} now. The success "
+            f"rates may not be comparable; {_MEASURE} under these conditions, or run under those."
         )
+        code = "model" if severity is HARD else f"covariate:{name}"
+        yield _guard(code, severity, message)
 
 
 def _factors(
@@ -351,29 +336,26 @@ def _factors(
         # The same change under two names is one doubt.
         if known and name in said:
             continue  # by the covariate of that name
-        severity = _factor_severity(name) if known else Severity.MINOR
+        severity = _rank(name, _HARD_FACTORS, _PLACE | _CONFIGURATION) if known else MINOR
         # Declared as critical it is grave, but never less grave than its category makes it.
         if name in critical:
-            severity = min(severity, Severity.MAJOR, key=list(Severity).index)
-        yield Guard(
-            code="model" if _word(name) in _MODEL and known else f"factor:{name}",
-            severity=severity,
-            message=f"Factor {name}: {then} when the baseline was measured, {now} now. "
-            f"{_SEALED if is_sealed else _ADVICE[severity]}",
-        )
+            severity = min(severity, MAJOR, key=_ORDER)
+        advice = _SEALED if is_sealed else _ADVICE[severity]
+        message = f"Factor {name}: {then} when the baseline was measured, {now} now. {advice}"
+        code = "model" if _word(name) in _MODEL and known else f"factor:{name}"
+        yield _guard(code, severity, message)
 
 
 def _aliases(factors: Mapping[str, str]) -> Iterator[Guard]:
     """Yield a guard for a model that is named by an alias, which may be another model by now."""
     for name, value in factors.items():
         if _word(name) in _MODEL and value.lower().endswith("latest"):
-            yield Guard(
-                code=f"factor:{name}",
-                severity=Severity.MINOR,
-                message=f"Factor {name}: {value} is an alias, which the provider may have moved to "
-                "another model since the baseline was measured. Name a dated model, measure a "
-                "baseline of it, and say with `validity` how long it holds.",
+            message = (
+                f"Factor {name}: {value} is an alias, which the provider may have moved to another "
+                "model since the baseline was measured. Name a dated model, measure a baseline of "
+                "it, and say with `validity` how long it holds."
             )
+            yield _guard(f"factor:{name}", MINOR, message)
 
 
 _SEALED = (
@@ -381,25 +363,25 @@ _SEALED = (
     "TRIALWISE_KEY to the same text on both machines."
 )
 _ADVICE = {
-    Severity.HARD: f"These are two services: {_MEASURE} of this one, or test that one.",
-    Severity.MAJOR: f"The service may not be the one that was measured; {_MEASURE}.",
-    Severity.MINOR: f"Where it matters, {_MEASURE}.",
+    HARD: f"These are two services: {_MEASURE} of this one, or test that one.",
+    MAJOR: f"The service may not be the one that was measured; {_MEASURE}.",
+    MINOR: f"Where it matters, {_MEASURE}.",
 }
 
 
 def _by_name(name: str) -> Severity:
-    word = _word(name)
-    if word in _MODEL:
-        return Severity.HARD
-    return Severity.MAJOR if word in _PLACE else Severity.MINOR
+    return _rank(name, _MODEL, _PLACE)
 
 
-def _factor_severity(name: str) -> Severity:
-    """Return how much a changed factor matters, by its category."""
-    word = _word(name)
-    if word in _HARD_FACTORS:
-        return Severity.HARD
-    return Severity.MAJOR if word in _PLACE | _CONFIGURATION else Severity.MINOR
+def _rank(name: str, hard: Collection[str], major: Collection[str]) -> Severity:
+    """Return how much a change matters, by the category of its name."""
+    if _word(name) in hard:
+        return HARD
+    return MAJOR if _word(name) in major else MINOR
+
+
+def _guard(code: str, severity: Severity, message: str, criterion: str | None = None) -> Guard:
+    return Guard(code=code, severity=severity, message=message, criterion=criterion)
 
 
 def _word(name: str) -> str:
@@ -408,12 +390,11 @@ def _word(name: str) -> str:
 
 def _age(baseline: Baseline, now: datetime) -> Iterator[Guard]:
     if now < baseline.created_at:
-        yield Guard(
-            code="future",
-            severity=Severity.MINOR,
-            message=f"Baseline {baseline.identifier} was measured at {_date(baseline.created_at)}, "
-            f"which is after this run began ({_date(now)}). Check the clocks.",
+        message = (
+            f"Baseline {baseline.identifier} was measured at {_date(baseline.created_at)}, which "
+            f"is after this run began ({_date(now)}). Check the clocks."
         )
+        yield _guard("future", MINOR, message)
     expires, grace_ends = baseline.expires_at, baseline.grace_ends_at
     if expires is None or grace_ends is None:
         return
@@ -423,12 +404,11 @@ def _age(baseline: Baseline, now: datetime) -> Iterator[Guard]:
     left = expires - now
     for share, words in _BANDS:
         if left * share <= expires - baseline.created_at:
-            yield Guard(
-                code="expiring",
-                severity=Severity.MINOR,
-                message=f"{words}: {baseline.identifier} is valid until {_date(expires)}, "
-                f"{_days(left)} from now. {_MEASURE.capitalize()} before that.",
+            message = (
+                f"{words}: {baseline.identifier} is valid until {_date(expires)}, {_days(left)} "
+                f"from now. {_MEASURE.capitalize()} before that."
             )
+            yield _guard("expiring", MINOR, message)
             return
 
 
@@ -440,11 +420,9 @@ def _note_expiry(
     # The grace is for the team that measures next week, not for a reference of last year (§8.4.2).
     if now < grace_ends:
         grace = f"its grace ends in {_days(grace_ends - now)}"
-        message, severity = f"{past}; {grace}. {advice}", Severity.MINOR
-    else:
-        ago = f"{_days(now - expires)} ago, beyond its grace of {baseline.grace_days:g} days"
-        message, severity = f"{past}, {ago}. {advice}", Severity.MAJOR
-    return Guard(code="expired", severity=severity, message=message)
+        return _guard("expired", MINOR, f"{past}; {grace}. {advice}")
+    ago = f"{_days(now - expires)} ago, beyond its grace of {baseline.grace_days:g} days"
+    return _guard("expired", MAJOR, f"{past}, {ago}. {advice}")
 
 
 def _date(moment: datetime) -> str:

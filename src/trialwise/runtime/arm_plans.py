@@ -135,14 +135,8 @@ def _prepare_new(alike: Sequence[Contract], asked: Asked, space: Workspace) -> P
     rules: TestRules = {}
     if isinstance(question, ComparisonQuestion):
         if options.trials is None:
-            rules = COMPARISON.plan(
-                plans,
-                labels,
-                question,
-                rates=asked.rates,
-                max_pairs=options.max_trials,
-                cache=design_cache(),
-            )
+            wanted: Any = {"rates": asked.rates, "max_pairs": options.max_trials}
+            rules = COMPARISON.plan(plans, labels, question, **wanted, cache=design_cache())
         if rules:
             plans = _plan_alike(alike, _size_arms(options, question, rules), plans[0].seed)
         _check_size(plans, question, rules)
@@ -189,10 +183,10 @@ def _plan_alike(
         now: When a comparison that is resumed started.
     """
     plans: list[Plan] = []
+    nowhere = Path("baselines")  # no baseline takes part
     for one in contracts:
-        shared = plans[0].seed if plans else seed
-        nowhere = Path("baselines")  # no baseline takes part
-        plans.append(prepare(one, options, nowhere, seed=shared, now=now, measuring=True))
+        plans.append(prepare(one, options, nowhere, seed=seed, now=now, measuring=True))
+        seed = plans[0].seed
     return tuple(plans)
 
 
@@ -271,10 +265,10 @@ def _check_size(plans: Sequence[Plan], question: ComparisonQuestion, rules: Test
     if reasons:
         raise DesignRefused(tuple(reasons))
     if question.question == "equivalent" and not rules:
+        # Raises where so few pairs cannot show that the arms are alike.
+        within: Any = {"margin": question.margin, "alpha": question.alpha}
         for pairs in {one.trials for one in tests if one.criterion not in question.guardrails}:
-            plan_paired_rule(
-                "equivalent", margin=question.margin, alpha=question.alpha, pairs=pairs
-            )
+            plan_paired_rule("equivalent", **within, pairs=pairs)
 
 
 def _check_asked(stored: StoredComparison, asked: Asked) -> ArmsQuestion:

@@ -20,7 +20,6 @@ from trialwise.errors import RunInterrupted
 from trialwise.model.claim import Sampling
 from trialwise.model.codec import to_plain
 from trialwise.model.plan import Plan
-from trialwise.model.run import RunRecord
 from trialwise.procedures.choice import ChoiceFollowing, ChoiceQuestion
 from trialwise.procedures.comparing.assessment import PreferenceVotes
 from trialwise.procedures.comparing.findings import ArmRun, ComparisonQuestion
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from trialwise.engine.spending_meter import Meter
     from trialwise.judges.preference import Comparison as JudgedPair
     from trialwise.judges.preference import Pairwise
-    from trialwise.procedures.comparing.assessment import PreferenceVotes
     from trialwise.renderers.progress import LineProgress, TerminalProgress
     from trialwise.stores.comparisons import StoredComparison
 
@@ -88,17 +86,12 @@ class PreparedArms:
         with ExitStack() as stack:
             # Before the runs: each of them names the comparison that it belongs to.
             folder = self._reserve(now) if stored is None else stored.path
-            runs = [
-                stack.enter_context(
-                    space.open_run(
-                        one,
-                        in_thread=in_thread,
-                        comparison="" if folder is None else folder.name,
-                        now=now,
-                    )
-                )
+            name = "" if folder is None else folder.name
+            opening = (
+                space.open_run(one, in_thread=in_thread, comparison=name, now=now)
                 for one in self.runs
-            ]
+            )
+            runs = [stack.enter_context(one) for one in opening]
             # After the journals are there, since it names the runs, and before the first trial.
             if stored is None and folder is not None:
                 stored = self._write_down(folder, runs)
@@ -284,21 +277,21 @@ async def ask_preferences(
     found = []
     try:
         for first, second in question.couple_arms(arms):
-            shared = _list_shared(first.record, second.record)
+            theirs = {one.name for one in second.record.plan.experiments}
+            ours = [one.name for one in first.record.plan.experiments]
+            shared = [name for name in ours if name in theirs]
             for experiment in shared:
                 name = preference.name if len(shared) == 1 else f"{preference.name}, {experiment}"
                 pairing = pair_trials(first, second, experiment)
                 # One judge for all arms, whose expenses only grow.
                 before = preference.expenses.usd or 0.0
-                asked = list(_list_questions(pairing, first.record, second.record))
+                asked = list(_list_questions(pairing, first, second))
                 judged = await _ask_all(preference, asked, samplings.get(experiment))
                 spent = preference.expenses.usd
                 found.append(
                     PreferenceVotes(
                         criterion=name,
-                        arm=second.label,
-                        against=first.label,
-                        experiment=experiment,
+                        **pairing.place,
                         choices=tuple(one.preference.value for one in judged),
                         inputs=tuple(one["input_id"] for one in asked),
                         fixed_size=pairing.summary.fixed_size,
@@ -313,31 +306,20 @@ async def ask_preferences(
     return tuple(found)
 
 
-def _list_shared(*records: RunRecord) -> list[str]:
-    """Return the samplings that both runs have."""
-    ours, theirs = ([one.name for one in record.plan.experiments] for record in records)
-    return [name for name in ours if name in theirs]
-
-
-def _list_questions(
-    pairing: Pairing, control: RunRecord, candidate: RunRecord
-) -> Iterator[dict[str, Any]]:
+def _list_questions(pairing: Pairing, *arms: ArmRun) -> Iterator[dict[str, Any]]:
     """Yield what the judge is asked: the two replies, the input and the seed of each pair."""
     experiment = pairing.summary.experiment
     ours, theirs = (
-        {trial.index: trial.reply for trial in record.trials.of_experiment(experiment)}
-        for record in (control, candidate)
+        {trial.index: trial.reply for trial in arm.record.trials.of_experiment(experiment)}
+        for arm in arms
     )
     for pair in pairing.pairs:
         reference, reply = ours.get(pair.control.index), theirs.get(pair.candidate.index)
         # An error is no reply that anybody could prefer; the criteria count it already.
         if reference is not None and reply is not None and not pair.is_excused:
-            yield {
-                "candidate": reply,
-                "reference": reference,
-                "input_id": pair.control.input_id,
-                "seed": pair.control.seed,
-            }
+            control = pair.control
+            both = {"candidate": reply, "reference": reference}
+            yield {**both, "input_id": control.input_id, "seed": control.seed}
 
 
 async def _ask_all(
@@ -352,11 +334,7 @@ async def _ask_all(
 
     async def ask(one: Mapping[str, Any]) -> JudgedPair:
         async with limiter:
-            return await preference.compare(
-                one["candidate"],
-                one["reference"],
-                given=inputs.get(one["input_id"]),
-                seed=one["seed"],
-            )
+            beside = {"given": inputs.get(one["input_id"]), "seed": one["seed"]}
+            return await preference.compare(one["candidate"], one["reference"], **beside)
 
     return await gather([partial(ask, one) for one in asked])

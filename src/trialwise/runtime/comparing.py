@@ -28,22 +28,21 @@ from trialwise.runtime.answers import (
     load_answer,
 )
 from trialwise.runtime.arm_plans import Asked, prepare_arms
-from trialwise.runtime.arms import OpenArms, PreparedArms, keep_answer
+from trialwise.runtime.arms import OpenArms, PreparedArms, ask_preferences, keep_answer
 from trialwise.runtime.preparing import options_of
 from trialwise.runtime.result import Result
 from trialwise.runtime.workspace import WorkArguments, Workspace
 from trialwise.stats.multiplicity import Correction
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
-
     from trialwise.judges.preference import Pairwise
-    from trialwise.procedures.comparing.assessment import PreferenceVotes
 
 Run: TypeAlias = RunRecord | Result | str | Path
 """A run, or where it is kept."""
 
-AnyQuestion: TypeAlias = Question | Literal["best", "describe"]
+Best: TypeAlias = Literal["best"]
+Describe: TypeAlias = Literal["describe"]
+AnyQuestion: TypeAlias = Question | Best | Describe
 """What `compare` asks: of each candidate, or of all arms together."""
 
 
@@ -98,17 +97,11 @@ def compare(
 ) -> Comparison: ...
 @overload
 def compare(
-    control: Contract,
-    *candidates: Contract,
-    question: Literal["best"],
-    **arguments: Unpack[CompareArguments],
+    control: Contract, *candidates: Contract, question: Best, **given: Unpack[CompareArguments]
 ) -> Choice: ...
 @overload
 def compare(
-    control: Contract,
-    *candidates: Contract,
-    question: Literal["describe"],
-    **arguments: Unpack[CompareArguments],
+    control: Contract, *candidates: Contract, question: Describe, **given: Unpack[CompareArguments]
 ) -> ExploredArms: ...
 def compare(
     control: Contract,
@@ -150,9 +143,7 @@ def compare(
     answer = prepared.load_finished() or looping.drive(prepared.open(), OpenArms.conclude)
     if judge is None or prepared.load_votes():
         return answer
-    return _add_votes(
-        answer, prepared, looping.run_to_end(lambda _: _ask_judge(judge, answer, prepared))
-    )
+    return looping.run_to_end(lambda _: _add_votes(judge, answer, prepared))
 
 
 @overload
@@ -164,17 +155,11 @@ async def acompare(
 ) -> Comparison: ...
 @overload
 async def acompare(
-    control: Contract,
-    *candidates: Contract,
-    question: Literal["best"],
-    **arguments: Unpack[CompareArguments],
+    control: Contract, *candidates: Contract, question: Best, **given: Unpack[CompareArguments]
 ) -> Choice: ...
 @overload
 async def acompare(
-    control: Contract,
-    *candidates: Contract,
-    question: Literal["describe"],
-    **arguments: Unpack[CompareArguments],
+    control: Contract, *candidates: Contract, question: Describe, **given: Unpack[CompareArguments]
 ) -> ExploredArms: ...
 async def acompare(
     control: Contract,
@@ -202,7 +187,7 @@ async def acompare(
         answer = await looping.adrive(prepared.open(in_thread=True), OpenArms.conclude)
     if judge is None or prepared.load_votes():
         return answer
-    return _add_votes(answer, prepared, await _ask_judge(judge, answer, prepared))
+    return await _add_votes(judge, answer, prepared)
 
 
 def compare_runs(
@@ -303,16 +288,12 @@ def _prepare(
     further = {name: given.pop(name) for name in named if name in given}
     rates, judge = given.pop("expect", None), given.pop("preference", None)
     # The arms have a display of their own: none of their runs shows itself.
-    space = Workspace.take({**_take_space(given), "progress": False})
+    where = ("store", "resume", "listener", "redact")
+    kept = {name: given.pop(name) for name in where if name in given}
+    space = Workspace.take({**kept, "progress": False})
     options = options_of(given.pop("options", None), given)
     whole = Asked(contracts, options, asked, rates=rates, **further)
     return prepare_arms(whole, space, in_thread=in_thread), judge
-
-
-def _take_space(given: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: given.pop(name) for name in ("store", "resume", "listener", "redact") if name in given
-    }
 
 
 #: What only some questions have: the fields of their classes, and what plans them or adds to them.
@@ -351,18 +332,11 @@ def ask_question(question: AnyQuestion | None, given: dict[str, Any]) -> ArmsQue
     return cast("ArmsQuestion", kind(**asked))
 
 
-def _ask_judge(
-    judge: Pairwise, answer: Answer, prepared: PreparedArms
-) -> Awaitable[tuple[PreferenceVotes, ...]]:
-    from trialwise.runtime.arms import ask_preferences
-
+async def _add_votes(judge: Pairwise, answer: Answer, prepared: PreparedArms) -> Answer:
+    """Return the comparison with a judge's preferences as one more criterion, and keep it so."""
     samplings = prepared.runs[0].contract.samplings
     asked = cast("ComparisonQuestion", prepared.question)
-    return ask_preferences(judge, answer.runs, asked, samplings)
-
-
-def _add_votes(answer: Answer, prepared: PreparedArms, votes: Sequence[PreferenceVotes]) -> Answer:
-    """Return the comparison with a judge's preferences as one more criterion, and keep it so."""
+    votes = await ask_preferences(judge, answer.runs, asked, samplings)
     # Its preferences share the level with all other criteria, so that everything is concluded anew.
     voted = conclude_arms(answer.runs, prepared.question, prepared.rules, votes, answer.path)
     keep_answer(voted, votes)
