@@ -1,9 +1,9 @@
 """Which of several arms is best, or what are they like? From the first round to the explanation.
 
-The arms take turns on the same inputs. `CHOICE` plans what follows their rounds and says which arms
-the next one asks, decides from the records of the runs alone, knows what a choice will probably
-take, and explains the answer. `describe_arms` decides nothing: it only describes. The bets that
-choose are in `stats.arm_selection`.
+The arms take turns on the same inputs. `ChoiceFollowing` follows their rounds and says which arms
+the next one asks. `CHOICE` decides from the records of the runs alone, and explains the answer.
+`describe_arms` decides nothing: it only describes. The bets that choose are in
+`stats.arm_selection`, and what a choice will probably take in `sizing.comparison_sizing`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from statistics import fmean
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 from trialwise.decimals import complement
 from trialwise.documents.numbers import as_count, as_level, as_observed, as_points, join_few
@@ -29,9 +29,6 @@ from trialwise.stats.binomial import binomial_cdf
 from trialwise.stats.confidence_sequences import anytime_interval
 from trialwise.stats.result_types import Interval
 from trialwise.validation import require_open_rate
-
-if TYPE_CHECKING:
-    from trialwise.procedures.sizing.comparison_sizing import ChoicePlan
 
 Outcome: TypeAlias = Literal["chosen", "tied", "undecided"]
 Place: TypeAlias = Literal["chosen", "may be best", "not best", "tied", ""]
@@ -146,17 +143,6 @@ class ArmChoice:
 
     question = "Which arm is best?"
 
-    def plan(
-        self, plans: Sequence[Plan], question: ChoiceQuestion, labels: Sequence[str] = ()
-    ) -> ChoiceFollowing:
-        """Plan the rounds: what follows them says which arms are asked, and when it is decided.
-
-        Args:
-            plans: The plans of the arms' runs, of one seed.
-            question: What is asked.
-        """
-        return ChoiceFollowing(plans, question, labels)
-
     def decide(self, arms: Sequence[ArmRun], question: ChoiceQuestion) -> ChoiceVerdict:
         """Decide which arm is best, from runs that took turns on the same inputs.
 
@@ -193,17 +179,6 @@ class ArmChoice:
             guarantee=_guarantee(question),
             notes=tuple(_list_notes(arms, standings)),
         )
-
-    def characterize(self, arms: int, **asked: Any) -> ChoicePlan:
-        """Forecast what a choice will take and say.
-
-        Args:
-            arms: How many there are.
-            asked: The arguments of `plan_choice`.
-        """
-        from trialwise.procedures.sizing.comparison_sizing import plan_choice
-
-        return plan_choice(arms, **asked)
 
     def explain(self, verdict: ChoiceVerdict) -> tuple[str, ...]:
         """Say how often the answer is wrong, and what qualifies it.
@@ -260,17 +235,15 @@ class ChoiceFollowing:
         if trial.experiment != self.experiment or trial.index < self.rounds:
             return
         self._waiting[arm][trial.index] = read_pass(trial, self.criteria, self._analyses[arm])
-        selection = self.selection
-        while selection.outcome is None and self._is_complete():
-            # Who is asked in a round depends on the rounds before it only, in their order.
-            asked = selection.next_arms
-            selection.add_round({one: self._waiting[one][self.rounds] for one in asked})
-            for waiting in self._waiting:
-                waiting.pop(self.rounds, None)
+        selection, waiting = self.selection, self._waiting
+        # Who is asked in a round depends on the rounds before it only, in their order.
+        while selection.outcome is None and all(
+            self.rounds in waiting[one] for one in selection.next_arms
+        ):
+            selection.add_round({one: waiting[one][self.rounds] for one in selection.next_arms})
+            for one in waiting:
+                one.pop(self.rounds, None)
             self.rounds += 1
-
-    def _is_complete(self) -> bool:
-        return all(self.rounds in self._waiting[arm] for arm in self.selection.next_arms)
 
     def takes_part(self, arm: int, experiment: str, index: int) -> bool:
         """Return whether an arm is asked in a round, as far as the rounds before it tell."""

@@ -2,7 +2,8 @@
 
 A comparison is a procedure over arms: every arm is a run on the same inputs, and each criterion of
 every two arms is a test. `COMPARISON` plans the rule of each test, decides from the records of the
-runs alone, knows its chances, and explains what it found. The types are in `comparing.findings`.
+runs alone, and explains what it found. The types are in `comparing.findings`, and the chances of
+each verdict in `sizing.paired_sizing`.
 
 How the pairs were made says which test is valid:
 
@@ -49,7 +50,6 @@ from trialwise.stats.paired import minimum_discordant
 from trialwise.stats.paired_rules import PairedRule, plan_paired_rule
 
 if TYPE_CHECKING:
-    from trialwise.procedures.sizing.paired_sizing import PairedPlan, PairedSizingQuestion
     from trialwise.stats.sequential.shipped_designs import DesignCache
 
 #: The rates that the rule which ships expects: 80 % and 90 %, passed independently of each other.
@@ -175,25 +175,11 @@ class ArmComparison:
             analysis=control.plan.analysis.value,
             about=control.plan.claim.about(inputs),
             multiplicity=words.state_family(
-                [one.p_value for one in findings if _is_tested(one) and one.p_value is not None],
-                asked,
+                [one.p_value or 0.0 for one in findings if _is_tested(one)], asked
             ),
             statement=words.state_comparison(arms, findings, checks, asked),
             caveats=tuple(words.list_caveats(arms, summaries, checks)),
         )
-
-    def characterize(
-        self, question: PairedSizingQuestion, *, cache: DesignCache | None = None
-    ) -> PairedPlan:
-        """Return how likely each verdict is, and how many pairs it takes.
-
-        Args:
-            question: What is asked, and what the arms might truly be.
-            cache: Where boundaries that were searched for are kept.
-        """
-        from trialwise.procedures.sizing.paired_sizing import plan_pairs
-
-        return plan_pairs(question, cache=cache)
 
     def explain(self, verdict: ComparisonVerdict) -> tuple[str, ...]:
         """Say what each criterion came to and why, and what qualifies it.
@@ -291,21 +277,16 @@ def _conclude(
     for name in asked.guardrails:
         if name not in known:
             raise InvalidArgument("guardrails", name, f"name a criterion: {', '.join(known)}")
-    tested = [place for place, one in enumerate(assessed) if _is_tested(one)]
-    p_values = [assessed[place].p_value or 0.0 for place in tested]
-    adjusted: dict[int, float | None] = {
-        place: one.p_value
-        for place, one in enumerate(assessed)
-        if one.advisory and not one.obstacle
-    }
-    # What only advises states its own p-value and takes no level from the others.
-    levels = adjust_family(p_values, method=asked.correction, alpha=asked.alpha)
-    adjusted |= dict(zip(tested, levels, strict=True))
+    tested = [one.p_value or 0.0 for one in assessed if _is_tested(one)]
+    levels = iter(adjust_family(tested, method=asked.correction, alpha=asked.alpha))
     fewest = fewest_discordant(asked.alpha, asked.correction, len(tested))
-    return tuple(
-        _conclude_criterion(one, asked, adjusted.get(place), fewest)
-        for place, one in enumerate(assessed)
-    )
+    concluded = []
+    for one in assessed:
+        # What only advises states its own p-value and takes no level from the others.
+        alone = one.p_value if one.advisory and not one.obstacle else None
+        adjusted = next(levels) if _is_tested(one) else alone
+        concluded.append(_conclude_criterion(one, asked, adjusted, fewest))
+    return tuple(concluded)
 
 
 def _conclude_criterion(
@@ -365,14 +346,9 @@ def fewest_discordant(alpha: float, correction: Correction, criteria: int) -> in
     >>> fewest_discordant(0.05, "holm", 1), fewest_discordant(0.05, "holm", 3)
     (6, 7)
     """
-    match correction:
-        # Holm's first step is Bonferroni's: where that fails, none of the easier ones is taken.
-        case "holm" | "bonferroni":
-            level = alpha / max(1, criteria)
-        # Benjamini and Yekutieli (2001) divide the level by this sum, for any dependence of the
-        # tests.
-        case "by":
-            level = alpha / sum(1 / k for k in range(1, max(1, criteria) + 1))
-        case "none" | "bh":
-            level = alpha
-    return minimum_discordant(level)
+    tests = max(1, criteria)
+    # Holm's first step is Bonferroni's: where that fails, none of the easier ones is taken.
+    # Benjamini and Yekutieli (2001) divide the level by a sum, for any dependence of the tests.
+    harmonic = sum(1 / k for k in range(1, tests + 1))
+    shares = {"holm": tests, "bonferroni": tests, "by": harmonic}
+    return minimum_discordant(alpha / shares.get(correction, 1))

@@ -129,13 +129,13 @@ class PreparedArms:
         )
         return ComparisonStore().write(folder, head)
 
-    def _follow(self) -> PairFollowing | ChoiceFollowing | None:
+    def _follow(self) -> PairFollowing | ChoiceFollowing:
         """Return what follows the trials in order; a description asks all arms equally often."""
         if isinstance(self.question, ChoiceQuestion):
             return ChoiceFollowing(self.plans, self.question, self.labels)
         if isinstance(self.question, ComparisonQuestion):
             return follow_pairs(self.plans, self.labels, self.question, self.rules)
-        return None
+        return PairFollowing(())
 
 
 class OpenArms(NamedTuple):
@@ -143,8 +143,8 @@ class OpenArms(NamedTuple):
 
     prepared: PreparedArms
     runs: Sequence[OpenRun]
-    schedule: RoundSchedule | None
-    """Says which arms are still asked; None asks all of them in every planned round."""
+    schedule: RoundSchedule
+    """Says which arms are still asked."""
     watch: Watch | None
     """Shows how the arms stand; None where nobody looks."""
     stored: StoredComparison | None
@@ -201,14 +201,14 @@ class ArmsWatch:
 
     Args:
         prepared: The arms.
-        following: Follows their trials; None where nothing is decided by them.
+        following: Follows their trials.
         display: Shows them.
     """
 
     def __init__(
         self,
         prepared: PreparedArms,
-        following: PairFollowing | ChoiceFollowing | None,
+        following: PairFollowing | ChoiceFollowing,
         display: TerminalProgress | LineProgress,
     ) -> None:
         self._following = following
@@ -226,7 +226,7 @@ class ArmsWatch:
     def __call__(self, arm: int, meter: Meter) -> None:
         """Take note of a trial of an arm."""
         self._counts[arm] += 1
-        still_open = 0 if self._following is None else self._following.count_open()
+        still_open = self._following.count_open()
         # Counting up a standing takes longer than a fast trial, so that only those that are drawn
         # are made.
         if still_open != self._open or self._display.wants_arms():
@@ -237,12 +237,11 @@ class ArmsWatch:
     def _show(self, trials: int, usd: float | None = None) -> None:
         from trialwise.renderers.progress_status import ArmsStanding
 
-        following = self._following
-        rows = [] if following is None else following.list_rows()
+        rows = self._following.list_rows()
         self._display.show(
             ArmsStanding(
                 title=self._title,
-                unit="round" if following is None else following.unit,
+                unit=self._following.unit,
                 done=max((one.after for one in rows), default=min(self._counts)),
                 most=self._most,
                 rows=rows,

@@ -133,22 +133,18 @@ def _weigh(
             return evidence.weigh_unpaired(control, candidate, question, name), obstacle
         found = findings.Evidence(control=control, candidate=candidate)
         return found, obstacle or "no pair is left to compare: run both with `compare`"
+    fixed = pairing.summary.fixed_size
     if rule is not None:
-        found = evidence.weigh_followed_pairs(outcomes, rule, ran_all=pairing.summary.fixed_size)
-    elif not pairing.summary.fixed_size:
-        found = evidence.weigh_stopped_pairs(outcomes, question)
-    elif by_input:
-        inputs = [input_id for input_id, one in read if one is not None]
-        found = evidence.weigh_inputs(outcomes, inputs)
-    else:
-        try:
-            found = evidence.weigh_planned_pairs(outcomes, question, name)
-        except InvalidArgument as refused:
-            counts = evidence.weigh_stopped_pairs(outcomes, question)
-            found = replace(counts, decision_rule=None, p_value=None)
-            few = f"{len(outcomes)} pairs are too few. Their number must {refused.allowed}"
-            obstacle = obstacle or few
-    return found, obstacle
+        return evidence.weigh_followed_pairs(outcomes, rule, ran_all=fixed), obstacle
+    inputs = [input_id for input_id, one in read if one is not None]
+    try:
+        units = inputs if by_input else None
+        return evidence.weigh_pairs(outcomes, units, question, name, fixed), obstacle
+    except InvalidArgument as refused:
+        counts = evidence.weigh_stopped_pairs(outcomes, question)
+        found = replace(counts, decision_rule=None, p_value=None)
+        few = f"{len(outcomes)} pairs are too few. Their number must {refused.allowed}"
+        return found, obstacle or few
 
 
 def _find_obstacle(pairing: Pairing, claim: Claim, *, by_input: bool) -> str:
@@ -320,15 +316,14 @@ def weigh_votes(votes: PreferenceVotes, question: findings.ComparisonQuestion) -
         return findings.Evidence(control=nothing, candidate=nothing)
     if votes.known_errors is not None:
         return _correct(votes, votes.known_errors, question)
-    if not votes.fixed_size:
-        found, rule = evidence.weigh_stopped_pairs(outcomes, question), "preference/anytime-bet"
-    elif votes.by_input:
-        found = evidence.weigh_inputs(outcomes, [votes.inputs[place] for place in places])
-        rule = "preference/net-wins-of-inputs"
-    else:
-        found = evidence.weigh_planned_pairs(outcomes, question, votes.criterion)
-        rule = "preference/sign"
-    return replace(found, decision_rule=rule)
+    inputs = [votes.inputs[place] for place in places]
+    found = evidence.weigh_pairs(
+        outcomes, inputs if votes.by_input else None, question, votes.criterion, votes.fixed_size
+    )
+    # A planned number of pairs of which a judge decides each is an exact sign test.
+    kinds = {"anytime-bet", "net-wins-of-inputs"}
+    kind = str(found.decision_rule).partition("/")[2]
+    return replace(found, decision_rule=f"preference/{kind if kind in kinds else 'sign'}")
 
 
 def _correct(

@@ -55,6 +55,29 @@ TESTS: Mapping[str | None, KnownTest] = {
 # --- Pairs ----------------------------------------------------------------------------------------
 
 
+def weigh_pairs(
+    outcomes: Sequence[tuple[bool, bool]],
+    inputs: Sequence[str] | None,
+    question: ComparisonQuestion,
+    criterion: str,
+    fixed_size: bool,
+) -> Evidence:
+    """Return the test of pairs that is valid for how they were made, apart from planned rules.
+
+    Args:
+        outcomes: Whether the control and whether the candidate passed, pair by pair.
+        inputs: The input of each pair, where inputs are the units.
+        question: What is asked.
+        criterion: Of which criterion.
+        fixed_size: Whether the number of pairs was settled before the first.
+    """
+    if not fixed_size:
+        return weigh_stopped_pairs(outcomes, question)
+    if inputs is not None:
+        return weigh_inputs(outcomes, inputs)
+    return weigh_planned_pairs(outcomes, question, criterion)
+
+
 def weigh_planned_pairs(
     outcomes: Sequence[tuple[bool, bool]], question: ComparisonQuestion, criterion: str = ""
 ) -> Evidence:

@@ -116,12 +116,12 @@ class PairFollowing:
         tests: All tests of the comparison.
     """
 
-    unit = "pair"
-
     def __init__(self, tests: Iterable[PairedTest]) -> None:
         self.tests = tuple(tests)
         # Without rules nothing is decided before the end, and no arm is left out.
         self.is_fixed = all(one.rule is None for one in self.tests)
+        # A description tests nothing.
+        self.unit = "pair" if self.tests else "round"
 
     def _list_open(self, experiment: str) -> list[PairedTest]:
         of_it = (one for one in self.tests if one.experiment == experiment)
