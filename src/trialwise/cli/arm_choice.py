@@ -47,15 +47,7 @@ class StoredArms(NamedTuple):
     arms: tuple[ArmRun, ...]
 
 
-def choose_arms(
-    names: Sequence[str],
-    given: dict[str, Any],
-    *,
-    file: Path | None = None,
-    stored: bool = False,
-    with_itself: bool = False,
-    without_services: bool = False,
-) -> LiveArms | StoredArms:
+def choose_arms(names: Sequence[str], given: dict[str, Any]) -> LiveArms | StoredArms:
     """Choose arms by name, the control first.
 
     One name alone stands for a contract and its arms, or for the entries of a model matrix. No name
@@ -64,11 +56,9 @@ def choose_arms(
     Args:
         names: Contracts, entries of a matrix such as `agent [large]`, arms such as `agent/short` or
             `short`, names or folders of stored runs, and files with results.
-        given: The options of the command line: sizes, pace, and `criteria` to keep.
-        file: The suite's, if one was named.
-        stored: Whether contracts stand for their latest stored runs.
-        with_itself: Whether one arm is compared with itself.
-        without_services: Whether something else will stand for what is under test.
+        given: The options of the command line: sizes, pace, and `criteria` to keep. `file` is the
+            suite's, `stored` takes contracts for their latest runs, `a_a` compares one arm with
+            itself, and with `replay` something else stands for what is under test.
 
     Raises:
         UsageError: A name stands for nothing, or arms of both kinds are named.
@@ -79,10 +69,10 @@ def choose_arms(
         if name.lower().endswith(_RESULTS) and not Path(name).exists():
             raise click.UsageError(f"{name}: there is no such file")
     # What is plainly on disk needs no suite: it may be compared where there is none.
-    if stored or (names and all(map(_is_kept, names))):
+    file, with_itself = given["file"], given["a_a"]
+    if given["stored"] or (names and all(map(_is_kept, names))):
         return StoredArms(_read_suite(file), _open_stored(names, given))
-    settings = given.get("settings", ())
-    suite = _load_suite(names, file, settings, without_services=without_services)
+    suite = _load_suite(names, given)
     if suite is None:
         return StoredArms(None, _open_stored(names, given))
     there = _Names(suite)
@@ -219,14 +209,14 @@ class _Names:
 # --- What was run before --------------------------------------------------------------------------
 
 
-def _load_suite(
-    names: Sequence[str], file: Path | None, settings: Sequence[str], *, without_services: bool
-) -> Suite | None:
+def _load_suite(names: Sequence[str], given: dict[str, Any]) -> Suite | None:
     """Load the suite; None where there is none and the names may be those of runs."""
     from trialwise.suite import SuiteNotFound
 
+    file, settings = given["file"], given.get("settings", ())
+    without = given["replay"] is not None
     try:
-        return load(file, settings=settings, without_services=without_services, with_arms=True)
+        return load(file, settings=settings, without_services=without, with_arms=True)
     except SuiteNotFound:
         if file is not None or not names:
             raise
@@ -277,11 +267,12 @@ def _open_stored(names: Sequence[str], given: dict[str, Any]) -> tuple[ArmRun, .
     keys = [str(one) if isinstance(one, Path) else one.run_id for one in found]
     # A run beside itself has no difference by construction, and would pass for an answer.
     _refuse_twice(keys)
+    wanted = given.get("criteria") or ()
     return _label(
         [
-            _read_results(one, given)
+            _read_results(one, wanted)
             if isinstance(one, Path)
-            else ArmRun("", _keep_criteria(one.record(), given), one.path)
+            else ArmRun("", _keep_criteria(one.record(), wanted), one.path)
             for one in found
         ]
     )
@@ -293,17 +284,14 @@ def _refuse_twice(names: Sequence[str], advice: str = "") -> None:
             raise click.UsageError(f"{name!r} is named twice{advice}")
 
 
-def _keep_criteria(record: RunRecord, given: dict[str, Any]) -> RunRecord:
+def _keep_criteria(record: RunRecord, wanted: Sequence[str]) -> RunRecord:
     """Return a record with the criteria that somebody asked for."""
-    wanted = given.get("criteria") or ()
     known = [one.criterion for one in record.plan.criteria]
     for name in wanted:
         if name not in known:
             hint = _hint(name, known)
             raise click.UsageError(f"{record.run_id} has no criterion {name!r}; {hint}")
-    if not wanted:
-        return record
-    kept = tuple(one for one in record.plan.criteria if one.criterion in wanted)
+    kept = tuple(one for one in record.plan.criteria if not wanted or one.criterion in wanted)
     return replace(record, plan=replace(record.plan, criteria=kept))
 
 
@@ -336,7 +324,7 @@ def _find_runs(name: str) -> list[StoredRun]:
         return [kept[one] for one in sorted(entries) or arms]
 
 
-def _read_results(path: Path, given: dict[str, Any]) -> ArmRun:
+def _read_results(path: Path, criteria: Sequence[str]) -> ArmRun:
     from trialwise.outcomes.outcome_reading import read_outcomes
     from trialwise.procedures.comparing.findings import ArmRun
     from trialwise.runtime.outcome_scoring import record_outcomes
@@ -344,7 +332,7 @@ def _read_results(path: Path, given: dict[str, Any]) -> ArmRun:
     outcomes = read_outcomes([path])
     for note in outcomes.notes:
         click.echo(f"{path}: {note}", err=True)
-    return ArmRun(str(path), record_outcomes(outcomes, criteria=given.get("criteria") or ()))
+    return ArmRun(str(path), record_outcomes(outcomes, criteria=criteria))
 
 
 def complete_arms(
@@ -353,12 +341,11 @@ def complete_arms(
     """Complete the name of a contract, an arm or a stored run."""
     from trialwise.errors import TrialwiseError
 
-    names: dict[str, None] = {}
+    names: list[str] = []
     try:
         suite = load(None, without_services=True, with_arms=True)
-        there = [one for each in suite.contracts for one in (each, *each.arms)]
-        names.update(dict.fromkeys(one.name for one in there))
+        names += [one.name for each in suite.contracts for one in (each, *each.arms)]
     except TrialwiseError:
         pass  # a suite that cannot be read completes nothing
-    names.update(dict.fromkeys(one.run_id for one in RunChooser().runs.list()))
-    return [name for name in names if name and name.startswith(incomplete)]
+    names += [one.run_id for one in RunChooser().runs.list()]
+    return [name for name in dict.fromkeys(names) if name and name.startswith(incomplete)]

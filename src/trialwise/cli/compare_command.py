@@ -243,15 +243,9 @@ def command(names: tuple[str, ...], **given: Any) -> int:
         raise click.UsageError("--record and --replay exclude each other")
     if given["resume"] is not None and not names:
         names, given = recall_command(given)
-    chosen = choose_arms(
-        names,
-        # Where one criterion decides which arm is best, the others are asked all the same.
-        given if _is_filtered(given) else {**given, "criteria": ()},
-        file=given["file"],
-        stored=given["stored"],
-        with_itself=given["a_a"],
-        without_services=given["replay"] is not None,
-    )
+    of_all = given["question"] in ("best", "describe") and len(given["criteria"]) == 1
+    # Where one criterion decides which arm is best, the others are asked all the same.
+    chosen = choose_arms(names, {**given, "criteria": ()} if of_all else given)
     asked = read_asked(given, chosen)
     if given["dry_run"]:
         if isinstance(chosen, StoredArms):
@@ -263,10 +257,6 @@ def command(names: tuple[str, ...], **given: Any) -> int:
         answer = _run_arms(chosen, asked, names, given)
     code = _find_exit_code(answer)
     return code if give_answer(answer, given) or code else ExitCode.ERROR
-
-
-def _is_filtered(given: Mapping[str, Any]) -> bool:
-    return given["question"] not in ("best", "describe") or len(given["criteria"]) > 1
 
 
 def _run_arms(

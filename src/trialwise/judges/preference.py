@@ -7,7 +7,7 @@ that does not is a tie, and is counted as such. Higher always means that the can
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
 from typing import Any
@@ -44,6 +44,14 @@ class Preference(StrEnum):
     """Each place was preferred once: it was the place, not the output. Counts as a tie."""
     MISSING = "missing"
     """An answer is missing. Counts as nothing."""
+
+
+#: What both answers come to: whom each of them prefers, 1 for the candidate.
+_BY_SIGNS = {
+    frozenset({1}): Preference.WIN,
+    frozenset({-1}): Preference.LOSS,
+    frozenset({-1, 1}): Preference.INCONSISTENT,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,14 +101,8 @@ class Pairwise:
     @property
     def identity(self) -> str:
         """A fingerprint of everything that bears on its choices: a calibration belongs to one."""
-        asked = {
-            "pairwise": {
-                "rubric": self.rubric,
-                "juror": self.juror.name,
-                "output_limit": self.output_limit,
-            }
-        }
-        return fingerprint([asked, votes.PROMPT_VERSION])
+        asked = {"rubric": self.rubric, "juror": self.juror.name, "output_limit": self.output_limit}
+        return fingerprint([{"pairwise": asked}, votes.PROMPT_VERSION])
 
     @property
     def advisory(self) -> tuple[str, ...]:
@@ -136,12 +138,9 @@ class Pairwise:
         """
         expenses = jurors.Expenses()
         pairs = (candidate, reference), (reference, candidate)
-        calls = [
-            partial(
-                self._ask, pair, (given, expected), derive_seed("pair", seed, str(place)), expenses
-            )
-            for place, pair in enumerate(pairs)
-        ]
+        seeds = [derive_seed("pair", seed, place) for place in ("0", "1")]
+        ask = partial(self._ask, beside=(given, expected), expenses=expenses)
+        calls = [partial(ask, pair, one) for pair, one in zip(pairs, seeds, strict=True)]
         first, second = await gather(calls)
         self.expenses.take(expenses)
         return _comparison(first, second)
@@ -151,7 +150,7 @@ class Pairwise:
         await self.juror.service.aclose()
 
     async def _ask(
-        self, pair: tuple[str, str], beside: tuple[Any, Any], seed: int, expenses: jurors.Expenses
+        self, pair: tuple[str, str], seed: int, beside: tuple[Any, Any], expenses: jurors.Expenses
     ) -> jurors.Answer:
         given, expected = beside
         messages = votes.comparison_messages(
@@ -252,9 +251,7 @@ def win_rate(comparisons: Iterable[Comparison], *, confidence: float = 0.95) -> 
         # A pair that tells the two apart is discordant; which of the other two cells a tie goes
         # into changes neither the difference nor its interval.
         found = paired_difference_interval(ties, wins, losses, 0, confidence=confidence)
-        interval = Interval(
-            (1 + found.low) / 2, (1 + found.high) / 2, confidence=confidence, method=found.method
-        )
+        interval = replace(found, low=(1 + found.low) / 2, high=(1 + found.high) / 2)
     return WinRate(
         wins=wins,
         losses=losses,
@@ -270,14 +267,12 @@ def win_rate(comparisons: Iterable[Comparison], *, confidence: float = 0.95) -> 
 def _comparison(candidate_first: jurors.Answer, candidate_second: jurors.Answer) -> Comparison:
     missing = next((one for one in (candidate_first, candidate_second) if one.value is None), None)
     if missing is not None:
-        return Comparison(
-            preference=Preference.MISSING,
-            score=Undefined("an answer is missing"),
-            explanation=missing.error,
-        )
+        nothing, why = Undefined("an answer is missing"), missing.error
+        return Comparison(preference=Preference.MISSING, score=nothing, explanation=why)
     scores = (_score(candidate_first.value, "first"), _score(candidate_second.value, "second"))
+    signs = frozenset((score > _EQUAL) - (score < _EQUAL) for score in scores)
     return Comparison(
-        preference=_preference(*scores),
+        preference=_BY_SIGNS.get(signs, Preference.TIE),
         score=sum(scores) / 2,
         explanation=candidate_first.value.reasoning,
     )
@@ -289,12 +284,3 @@ def _score(choice: votes.Choice, place: str) -> float:
         return _EQUAL
     chosen = _MUCH if choice.much else _SLIGHTLY
     return chosen if choice.better == place else 1 - chosen
-
-
-def _preference(one: float, other: float) -> Preference:
-    signs = {(score > _EQUAL) - (score < _EQUAL) for score in (one, other)}
-    if signs == {1}:
-        return Preference.WIN
-    if signs == {-1}:
-        return Preference.LOSS
-    return Preference.INCONSISTENT if signs == {-1, 1} else Preference.TIE

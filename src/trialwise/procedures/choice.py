@@ -261,9 +261,9 @@ class ChoiceFollowing:
         word = {None: None, "chosen": "best", "tied": "tied"}[selection.outcome]
         return [
             ArmsRow(
-                name=self.labels[arm],
-                counts=f"{counts.passed:,} of {counts.trials:,} passed",
-                outcome=word if arm in left else "another arm is better",
+                self.labels[arm],
+                f"{counts.passed:,} of {counts.trials:,} passed",
+                word if arm in left else "another arm is better",
                 after=counts.trials,
             )
             for arm, counts in enumerate(selection.counts)
@@ -424,8 +424,7 @@ def _answer(
     difference, confidence = as_points(question.smallest_difference), as_level(question.confidence)
     if outcome == "undecided":
         left = [one.label for one in arms if one.place == "may be best"]
-        verb = "remains" if len(left) == 1 else "remain"
-        return f"Not decided: {join_few(left)} {verb}."
+        return f"Not decided: {join_few(left)} {'remains' if len(left) == 1 else 'remain'}."
     if outcome == "tied":
         tied = [one.label for one in arms if one.place == "tied"]
         zone = f"{difference} or more ({confidence})"

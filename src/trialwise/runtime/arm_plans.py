@@ -79,10 +79,7 @@ def prepare_arms(asked: Asked, space: Workspace, *, in_thread: bool = False) -> 
     # A difference may be the inputs' where the arms have different ones.
     alike = _share_inputs(asked.contracts, asked.inputs)
     with redact_with(space.redact):
-        if space.resume:
-            prepared = _prepare_again(alike, asked, space)
-        else:
-            prepared = _prepare_new(alike, asked, space)
+        prepared = (_prepare_again if space.resume else _prepare_new)(alike, asked, space)
     runs, labels = list(prepared.runs), prepared.labels
     if asked.replay is not None:
         runs = replay_replies(runs, Path(asked.replay), labels)
@@ -113,17 +110,15 @@ def _check_options(options: RunOptions, question: ArmsQuestion) -> None:
 
 def _size_arms(options: RunOptions, question: ArmsQuestion, rules: TestRules) -> RunOptions:
     """Return the options with the number of rounds after which all arms end at the latest."""
-    trials: Any = options.trials
-    if trials is None and isinstance(question, ComparisonQuestion):
-        trials = max((one.max_pairs or 0 for one in rules.values()), default=options.max_trials)
-    elif isinstance(question, ChoiceQuestion):
+    if isinstance(question, ChoiceQuestion):
         # A choice between arms that are as good may go on for long.
-        trials = options.max_trials or MAX_ROUNDS
-    return replace(
-        options,
-        trials=DESCRIBED_TRIALS if trials is None and question.kind == "exploration" else trials,
-        max_trials=None,
-    )
+        trials: Any = options.max_trials or MAX_ROUNDS
+    elif isinstance(question, ComparisonQuestion):
+        limits = (one.max_pairs or 0 for one in rules.values())
+        trials = options.trials or max(limits, default=options.max_trials)
+    else:
+        trials = options.trials or DESCRIBED_TRIALS
+    return replace(options, trials=trials, max_trials=None)
 
 
 def _prepare_new(alike: Sequence[Contract], asked: Asked, space: Workspace) -> PreparedArms:

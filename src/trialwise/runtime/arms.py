@@ -86,7 +86,7 @@ class PreparedArms:
         with ExitStack() as stack:
             # Before the runs: each of them names the comparison that it belongs to.
             folder = self._reserve(now) if stored is None else stored.path
-            name = "" if folder is None else folder.name
+            name = folder.name if folder else ""
             opening = (
                 space.open_run(one, in_thread=in_thread, comparison=name, now=now)
                 for one in self.runs

@@ -114,18 +114,16 @@ class StoredComparison:
 
     def verdict(self) -> dict[str, Any] | None:
         """Return what was concluded, as plain values; None where nothing was yet."""
-        found = self._read_verdict()
-        return None if found is None else found["verdict"]
+        return self._read_verdict().get("verdict")
 
     def votes(self) -> list[dict[str, Any]]:
         """Return what a judge preferred, as plain values."""
-        found = self._read_verdict() or {}
-        return list(found.get("votes", ()))
+        return list(self._read_verdict().get("votes", ()))
 
     @property
     def tool_version(self) -> str:
         """The version that wrote the verdict."""
-        return str((self._read_verdict() or {}).get("tool_version", ""))
+        return str(self._read_verdict().get("tool_version", ""))
 
     def compare_checksums(self) -> dict[str, bool]:
         """Compare the checksum in each file with the checksum of its content."""
@@ -133,15 +131,15 @@ class StoredComparison:
         kept = {name: _files.read_json(self.path / name, form) for name, form in files.items()}
         return {name: one.get(CHECKSUM) == _files.checksum_of(one) for name, one in kept.items()}
 
-    def _read_verdict(self) -> dict[str, Any] | None:
+    def _read_verdict(self) -> dict[str, Any]:
         file = self.path / "verdict.json"
-        return _files.read_json(file, VERDICT_FORMAT) if file.exists() else None
+        return _files.read_json(file, VERDICT_FORMAT) if file.exists() else {}
 
     @property
     def is_unfinished(self) -> bool:
         """Whether it can be resumed: it was cut short, and its question is open."""
         kept = self._read_verdict()
-        if kept is None:
+        if not kept:
             return True
         was_cut = any(StopReason(one).is_premature for one in kept["stops"])
         # What was answered stays answered: more pairs would look twice at one question.
@@ -211,11 +209,8 @@ class ComparisonStore:
         # A folder without this file belongs to a comparison that died while it was being reserved.
         files = [self._folder / name / "comparison.json" for name in names]
         # A name has the second of the start, and the file is written once, at the start.
-        dated = [
-            (one.parent.name[:_DATE], one.stat().st_mtime_ns, one.parent)
-            for one in files
-            if one.is_file()
-        ]
+        kept = [one for one in files if one.is_file()]
+        dated = [(one.parent.name[:_DATE], one.stat().st_mtime_ns, one.parent) for one in kept]
         return [StoredComparison(folder) for *_, folder in sorted(dated, reverse=True)]
 
     def find_unfinished(self, name: str | None, kind: str) -> StoredComparison:

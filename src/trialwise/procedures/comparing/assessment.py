@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Claim, PopulationClaim
 from trialwise.model.evidence import StopReason, Tally
-from trialwise.model.plan import Plan
+from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.trial import Analysis, Trial
 from trialwise.procedures.comparing import evidence, findings
 from trialwise.procedures.comparing.pairing import Pairing, pair_trials, read_pass
@@ -64,17 +66,9 @@ def assess_criterion(
     caveats: Iterable[str] = ()
     if ours is None or theirs is None:
         # What one arm alone has counts all the same, so that nothing is silently dropped.
-        tallies = [
-            None
-            if one is None
-            else _tally(
-                name,
-                arm.record.trials.of_experiment(one.experiment).sketches(),
-                arm.record.plan.analysis,
-            )
-            for arm, one in zip(arms, planned, strict=True)
-        ]
-        weighed = findings.Evidence(control=tallies[0], candidate=tallies[1])
+        weighed = findings.Evidence(
+            control=_count(control, ours), candidate=_count(candidate, theirs)
+        )
         which = control if theirs is None else candidate
         obstacle = f"only the run of {which.label} has this criterion"
     else:
@@ -102,6 +96,13 @@ def assess_criterion(
         advisory=tuple(dict.fromkeys(advisory)),
     )
     return Assessed(finding, pairing)
+
+
+def _count(arm: findings.ArmRun, planned: CriterionPlan | None) -> Tally | None:
+    if planned is None:
+        return None
+    trials = arm.record.trials.of_experiment(planned.experiment).sketches()
+    return _tally(planned.criterion, trials, arm.record.plan.analysis)
 
 
 def _tally(name: str, trials: Iterable[Trial], analysis: Analysis) -> Tally:
@@ -363,22 +364,14 @@ def _find_p_value(test: JudgedTest, error: float, *, above: bool) -> float:
     valid; the grid holds the level of the interval, so that the two agree.
     """
     shows = test.shows_above if above else test.shows_below
-    found = 1.0
-    for step in range(_ABOVE, -_BELOW, -1):
-        level = error * _STEP**step
-        if level >= 0.5:
-            continue
-        if not shows(0.5, level):
-            break
-        found = level
-    return found
+    levels = (error * _STEP**step for step in range(_ABOVE, -_BELOW, -1))
+    ruled_out = takewhile(partial(shows, 0.5), (one for one in levels if one < 0.5))
+    return min(ruled_out, default=1.0)
 
 
 def _halve(interval: Interval | None) -> Interval | None:
     """Return the interval of a share of wins from that of wins minus losses."""
-    if interval is None:
-        return None
-    return replace(interval, low=(1 + interval.low) / 2, high=(1 + interval.high) / 2)
+    return interval and replace(interval, low=(1 + interval.low) / 2, high=(1 + interval.high) / 2)
 
 
 def _explain_uncorrected(votes: PreferenceVotes) -> Iterator[str]:

@@ -95,16 +95,10 @@ class PairedTest:
     def describe(self) -> findings.ArmsRow:
         """Describe how the test stands."""
         pairs, outcome, decision = self.counts, self.outcome, None
-        won = f"{pairs.only_b:,} won, {pairs.only_a:,} lost"
+        won = f"{pairs.discordant:,} discordant: {pairs.only_b:,} won, {pairs.only_a:,} lost"
         if self.rule is not None and outcome is not None:
             decision = decide_outcome(self.rule.question, outcome)
-        return findings.ArmsRow(
-            name=self.name,
-            counts=f"{pairs.discordant:,} discordant: {won}",
-            outcome=outcome,
-            after=pairs.pairs,
-            decision=decision,
-        )
+        return findings.ArmsRow(self.name, won, outcome, after=pairs.pairs, decision=decision)
 
 
 class PairFollowing:
@@ -159,17 +153,14 @@ def list_tests(
         labels: The labels of the arms.
         question: Which arms are compared with each other.
     """
+    known = [{one.criterion: one.experiment for one in plan.criteria} for plan in plans]
     return [
         (labels[first], labels[second], name)
         for first, second in question.couple_arms(range(len(plans)))
-        for name in list_shared_criteria(plans[first], plans[second])
+        for name, place in known[first].items()
+        # Only what both ask of the same inputs is compared pair by pair.
+        if known[second].get(name) == place
     ]
-
-
-def list_shared_criteria(first: Plan, second: Plan) -> list[str]:
-    """List the criteria that two plans ask alike of the same inputs."""
-    theirs = {one.criterion: one.experiment for one in second.criteria}
-    return [one.criterion for one in first.criteria if theirs.get(one.criterion) == one.experiment]
 
 
 def follow_pairs(
