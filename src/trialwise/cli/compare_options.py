@@ -129,11 +129,10 @@ def read_asked(given: Mapping[str, Any], chosen: LiveArms | StoredArms) -> dict[
     # The margin of the suite belongs to the question of the suite.
     if margin is None and question == section.question and question != "different":
         margin = section.margin
-    trials, max_trials = given["trials"], given["max_trials"]
-    if trials is not None and max_trials is not None:
+    sizes = given["trials"], given["max_trials"]
+    if None not in sizes:
         raise click.UsageError("--trials fixes the number of pairs: leave out --max-trials")
-    if trials is None and max_trials is None:
-        trials, max_trials = section.trials, section.max_trials
+    trials, max_trials = sizes if any(sizes) else (section.trials, section.max_trials)
     # Guardrails add up: a command must not drop the ones that a team agreed on.
     guardrails = {**section.guardrails, **dict(given["guardrails"])}
     _check_guardrails(guardrails, chosen)
@@ -157,7 +156,7 @@ def _read_of_all(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is asked of all arms together; the suite's section is about candidates."""
     for name in _PAIRED:
         if given[name]:
-            option = {"guardrails": "guardrail"}.get(name, name.replace("_", "-"))
+            option = name.replace("guardrails", "guardrail").replace("_", "-")
             message = f"--{option} compares candidates with a control: leave it out here"
             raise click.UsageError(message)
     asked = {
@@ -175,10 +174,7 @@ def _read_of_all(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_guardrails(guardrails: Mapping[str, float], chosen: LiveArms | StoredArms) -> None:
-    first = chosen.arms[0]
-    known = (
-        [one.name for one in first.contract.criteria]
-        if hasattr(first, "contract")
-        else [one.criterion for one in first.record.plan.criteria]
-    )
+    arm: Any = chosen.arms[0]
+    planned = () if hasattr(arm, "contract") else arm.record.plan.criteria
+    known = [one.criterion for one in planned] or [one.name for one in arm.contract.criteria]
     check_criteria(guardrails, known)

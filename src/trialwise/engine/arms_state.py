@@ -82,7 +82,8 @@ class ArmsState:
         self.meter = meter
         self._pacers = pacers
         self._schedule = schedule
-        self._leads = schedule is not None and not schedule.is_fixed
+        # One that is fixed only listens.
+        self._leads = None if schedule is None or schedule.is_fixed else schedule
         self._seed = plans[0].seed
         self.concurrency = plans[0].options.concurrency
         """How many trials are under way at once, of all arms together."""
@@ -117,8 +118,7 @@ class ArmsState:
 
     @property
     def _is_decided(self) -> bool:
-        schedule = self._schedule if self._leads else None
-        return schedule is not None and schedule.is_decided(self._names[self._place])
+        return self._leads is not None and self._leads.is_decided(self._names[self._place])
 
     def next(self) -> run_state.TrialStart | run_state.Pause | None:
         """Return the trial to start now; None where none may start before another completes."""
@@ -161,9 +161,7 @@ class ArmsState:
         # A schedule leaves out what was not measured and goes on with the next round. Without one
         # the size is fixed, so that the input is asked again at the end.
         asked = [one for one in self._current if one is not None]
-        if self._leads:
-            return max(one.planned for one in asked)
-        return max(len(one.order) for one in asked)
+        return max(one.planned if self._leads is not None else len(one.order) for one in asked)
 
     def _is_asked(self, arm: int) -> bool:
         experiment, index = self._current[arm], self._index
@@ -172,8 +170,8 @@ class ArmsState:
         # A resumed comparison has some trials of a round already, and asks only the missing arms.
         if index <= experiment.trials.last and experiment.trials.find(index) is not None:
             return False
-        schedule = self._schedule if self._leads else None
-        return schedule is None or schedule.takes_part(arm, self._names[self._place], index)
+        leads = self._leads
+        return leads is None or leads.takes_part(arm, self._names[self._place], index)
 
     def _ask_limits(self, arm: int, in_flight: int) -> tuple[bool, run_state.Pause | None]:
         """Return whether a trial may start now, and when to ask again; a used up limit stops."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from trialwise import __version__
@@ -151,9 +152,9 @@ def _describe_pairing(verdict: ComparisonVerdict) -> str:
     shared = name_shared(*verdict.pairings)
     # Every two arms that are compared have pairs of their own.
     fewest, most = min(pairs.values()), max(pairs.values())
-    count = as_count(most, "pair") if fewest == most else f"{fewest:,} to {as_count(most, 'pair')}"
+    least = "" if fewest == most else f"{fewest:,} to "
     each = "" if len(pairs) == 1 else ", for every two arms that are compared"
-    return f"{count} of the same {shared}{each}"
+    return f"{least}{as_count(most, 'pair')} of the same {shared}{each}"
 
 
 def _fold_amounts(verdict: ComparisonVerdict) -> Details | None:
@@ -201,14 +202,11 @@ def _describe_run(
     worst = combine(one.decision for one in findings if not one.advisory) or Decision.PASS
     runs = {one.label: one for one in verdict.arms}
     starts = {one.label: one.record.verdict.started_at for one in arms}
-    losses = [comparison_flips.describe_losses(flips, arms, one) for one in findings]
+    describe_losses = partial(comparison_flips.describe_losses, flips, arms)
     return RunResults(
         contract=name,
         status=Status(worst.value),
-        lines=tuple(
-            _describe_line(verdict, name, one, lost)
-            for one, lost in zip(findings, losses, strict=True)
-        ),
+        lines=tuple(_describe_line(verdict, name, one, describe_losses(one)) for one in findings),
         notes=(*verdict.caveats, *filter(None, [verdict.multiplicity])),
         facts={
             "statement": verdict.statement,
@@ -330,7 +328,7 @@ def read_comparison_schema() -> dict[str, Any]:
 
 def _list_inputs(verdict: ComparisonVerdict, arms: Sequence[ArmRun]) -> Iterator[Mapping[str, Any]]:
     counted = count_inputs(arms) if arms else {}
-    for criterion in dict.fromkeys(one.criterion for one in verdict.findings):
+    for criterion in verdict.criteria:
         for row in counted.get(criterion, ()):
             counts = {
                 label: {"passed": passed, "trials": trials}
@@ -340,12 +338,11 @@ def _list_inputs(verdict: ComparisonVerdict, arms: Sequence[ArmRun]) -> Iterator
 
 
 def _describe_trial(trial: Trial) -> dict[str, Any]:
+    failed = [one for one in trial.outcomes if not one.passed]
     return {
         "trial": trial.index,
         "seed": trial.seed,
         "reply": None if trial.reply is None else comparison_flips.shorten_reply(trial.reply),
         "error": trial.error,
-        "failed": {
-            one.criterion: one.result.explanation for one in trial.outcomes if not one.passed
-        },
+        "failed": {one.criterion: one.result.explanation for one in failed},
     }

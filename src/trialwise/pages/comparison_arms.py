@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import TypeAlias
 
 from trialwise.documents import blocks, numbers
@@ -49,9 +50,7 @@ def build_arms_section(
     records = {one.label: one.record for one in arms}
     known = {one.criterion for record in records.values() for one in record.plan.criteria}
     # What a judge prefers is a criterion of two arms, and no rate of one.
-    criteria = [
-        name for name in dict.fromkeys(one.criterion for one in verdict.findings) if name in known
-    ]
+    criteria = [name for name in verdict.criteria if name in known]
     columns: list[blocks.Column[findings.ComparedArm]] = [("arm", partial(_name_arm, verdict))]
     columns += [
         (cut_middle(key, _FACTOR), partial(_write_factor, values))
@@ -97,15 +96,11 @@ def list_factors(
         verdict: What was concluded.
         arms: The runs of the arms, whose plans name their conditions.
     """
-    plans = {one.label: one.record.plan for one in arms}
-    known = {
-        arm.label: {**(plans[arm.label].covariates if arm.label in plans else {}), **arm.factors}
-        for arm in verdict.arms
-    }
-    keys = dict.fromkeys(key for values in known.values() for key in values)
+    given = {one.label: one.record.plan.covariates for one in arms}
+    known = {arm.label: {**given.get(arm.label, {}), **arm.factors} for arm in verdict.arms}
     values = {
         key: {label: _shorten_factor(mine.get(key, "–")) for label, mine in known.items()}
-        for key in keys
+        for key in dict.fromkeys(chain.from_iterable(known.values()))
     }
     # What all arms share explains no difference between them.
     return {key: mine for key, mine in values.items() if len(set(mine.values())) > 1}

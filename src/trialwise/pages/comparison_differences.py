@@ -41,8 +41,7 @@ _write_points = partial(as_signed_points, digits=1)
 
 def order_findings(verdict: ComparisonVerdict) -> list[ComparisonFinding]:
     """Return the findings by criterion as declared, so that candidates stand below each other."""
-    ranked = list(dict.fromkeys(one.criterion for one in verdict.findings))
-    return sorted(verdict.findings, key=lambda one: ranked.index(one.criterion))
+    return sorted(verdict.findings, key=lambda one: verdict.criteria.index(one.criterion))
 
 
 def describe_difference(finding: ComparisonFinding) -> str:

@@ -232,7 +232,7 @@ def shorten_reply(text: str) -> str:
 def _fit_cards(
     flips: Sequence[Flip], verdict: ComparisonVerdict, records: Mapping[str, RunRecord]
 ) -> Iterator[blocks.Card]:
-    order = {one: str(place) for place, one in enumerate(_list_criteria(verdict))}
+    order = {one: str(place) for place, one in enumerate(verdict.criteria)}
     labels = {one.label: str(place) for place, one in enumerate(verdict.arms)}
     room = _SIZE
     for number, flip in enumerate(flips):
@@ -242,10 +242,6 @@ def _fit_cards(
         if room < 0:
             return
         yield card
-
-
-def _list_criteria(verdict: ComparisonVerdict) -> list[str]:
-    return list(dict.fromkeys(one.criterion for one in verdict.findings))
 
 
 def _build_card(
@@ -328,7 +324,7 @@ def _list_choices(verdict: ComparisonVerdict, flips: Sequence[Flip]) -> tuple[bl
     ways = (("lost", "lost by the candidate"), ("won", "won by the candidate")) if is_mixed else ()
     criteria, arms = (
         tuple((str(place), cut_middle(one, NAME)) for place, one in enumerate(names))
-        for names in (_list_criteria(verdict), [one.label for one in verdict.arms])
+        for names in (verdict.criteria, [one.label for one in verdict.arms])
     )
     # The control has no flips of its own.
     several = {"Flip": ways, "Criterion": criteria, "Arm": arms[1:]}

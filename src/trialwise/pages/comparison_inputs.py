@@ -161,9 +161,8 @@ def build_arm_inputs(verdict: ComparisonVerdict, arms: Sequence[ArmRun]) -> bloc
         verdict: What was concluded.
         arms: The runs of the arms.
     """
-    criteria = list(dict.fromkeys(one.criterion for one in verdict.findings))
     counted = count_inputs(arms) if arms else {}
-    tables = [(name, counted[name]) for name in criteria if counted.get(name)]
+    tables = [(name, counted[name]) for name in verdict.criteria if counted.get(name)]
     if not tables:
         return None
     several = len(tables) > 1

@@ -516,6 +516,11 @@ class ComparisonVerdict(AmountsFound):
         return self.arms[0]
 
     @property
+    def criteria(self) -> tuple[str, ...]:
+        """The names of all criteria, in the order of the findings."""
+        return tuple(dict.fromkeys(one.criterion for one in self.findings))
+
+    @property
     def candidates(self) -> tuple[ComparedArm, ...]:
         """All other arms."""
         return self.arms[1:]
