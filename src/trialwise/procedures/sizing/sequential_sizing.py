@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache as remembered
+from itertools import accumulate
 from typing import ClassVar, Literal, NamedTuple
 
 from trialwise import validation
@@ -22,6 +23,7 @@ from trialwise.stats.sequential import bound
 from trialwise.stats.sequential.concurrency import trials_to_start
 from trialwise.stats.sequential.design import Method, SequentialDesign
 from trialwise.stats.sequential.shipped_designs import DesignCache
+from trialwise.stats.toolbox.concurrent_rounds import walk_rounds
 
 #: The longest design planned for: a search takes seconds at a thousand trials, a minute here.
 LONGEST = 20_000
@@ -266,21 +268,21 @@ def plan_sequential(
     rates = tuple(float(rate) for rate in (bad, (good + bad) / 2, good, (good + 1) / 2))
     designs = dict(_designs(question, most, cache))
     methods = tuple(_method_plan(question, design, rates) for design in designs.values())
-    # Never empty: the optimal design keeps both errors.
-    kept = [plan for plan in methods if not plan.broken]
     # The lines of `calibrated` take longer to place than the optimum takes to find.
     reason = f"its lines are placed for at most {LONGEST_CALIBRATED} trials"
-    left_out = [one for one in _METHODS if one not in designs]
     return SequentialPlan(
         question=question,
         max_trials=most,
         fixed_trials=question.fixed_trials,
         rates=rates,
         methods=methods,
-        omissions=tuple(Omission(method=one, reason=reason) for one in left_out),
+        omissions=tuple(Omission(one, reason) for one in _METHODS if one not in designs),
         bounds=tuple(_find_bound(question, rate) for rate in rates),
         shortfall=designs[Method.OPTIMAL].shortfall,
-        recommended=min(kept, key=lambda plan: plan.mean_cost).method,
+        # The optimal design keeps both errors, so that one is always left.
+        recommended=min(
+            (one for one in methods if not one.broken), key=lambda one: one.mean_cost
+        ).method,
         choices=list_choices(
             question.required_rate,
             question.expected_rate,
@@ -334,9 +336,6 @@ def _designs(
 def _method_plan(
     question: SequentialQuestion, design: SequentialDesign, rates: tuple[float, ...]
 ) -> MethodPlan:
-    walk = walk_design(design)
-    assert walk.at is not None
-    good, bad = walk.at(question.required_rate), walk.at(question.alternative_rate)
     start = remembered(
         lambda n, f: trials_to_start(design, n, f, 0, concurrency=question.concurrency)
     )
@@ -344,6 +343,10 @@ def _method_plan(
     high, margin = as_written(design.p0), as_written(design.p0) - as_written(design.p1)
     points = sizing_base.CURVE_POINTS if design.cap <= LONGEST_SPARING else LONG_CURVE_POINTS
     curve = sizing_base.even_rates(high - 3 * margin, high + 2 * margin, points)
+    expectations = tuple(_expect(question, design, rate, start) for rate in rates)
+    bad, _, good, _ = expectations
+    at = walk_design(design).at
+    assert at is not None
     return MethodPlan(
         method=design.method,
         design=design,
@@ -351,15 +354,15 @@ def _method_plan(
         false_pass=bad.passes,
         inconclusive_required=good.inconclusive,
         inconclusive_alternative=bad.inconclusive,
-        expectations=tuple(_expect(question, design, rate, start) for rate in rates),
+        expectations=expectations,
         broken=tuple(_list_broken(question, design.method, good, bad)),
-        curve=tuple(map(walk.at, curve)),
+        curve=tuple(map(at, curve)),
     )
 
 
 def _list_broken(
-    question: SequentialQuestion, method: Method, good: Chance, bad: Chance
-) -> Iterator[BrokenPromise]:
+    question: SequentialQuestion, method: Method, good: Expectation, bad: Expectation
+) -> list[BrokenPromise]:
     """List what a method states and does not keep, beyond rounding.
 
     Every method states its two errors. Wald's test knows two verdicts only, so that it states the
@@ -376,10 +379,8 @@ def _list_broken(
             BrokenPromise("PASS", p0, "at least", 1 - alpha, good.passes),
             BrokenPromise("FAIL", p1, "at least", 1 - beta, bad.fails),
         ]
-    for one in stated:
-        excess = one.actual - one.promised
-        if (excess if one.promise == "at most" else -excess) > 1e-12:
-            yield one
+    signs = {"at most": 1, "at least": -1}
+    return [one for one in stated if signs[one.promise] * (one.actual - one.promised) > 1e-12]
 
 
 def _expect(
@@ -389,24 +390,29 @@ def _expect(
     start: Callable[[int, int], int],
 ) -> Expectation:
     curve = design.operating_characteristic(rate)
-    one, prices = curve.distribution, question.prices
+    one, prices, at_once = curve.distribution, question.prices, question.concurrency
     together = sizing_base.largest_of(one, question.criteria) if question.criteria > 1 else one
-    trials, run = sizing_base.spread(enumerate(one)), sizing_base.spread(enumerate(together))
-    # One at a time nothing is started in vain, and a round is a trial.
-    if question.concurrency == 1:
-        rounds = started = run
-    elif question.criteria > 1 or design.cap > LONGEST_SPARING:
-        rounds, started = sizing_base.whole_rounds(together, question.concurrency)
+    # Rounds and trials started, with the chance that a run ends so. One at a time nothing is
+    # started in vain, and a round is a trial.
+    if at_once == 1 or question.criteria > 1 or design.cap > LONGEST_SPARING:
+        counts = [(-(-n // at_once), weight) for n, weight in enumerate(together)]
+        ends = [(count, min(design.cap, count * at_once), weight) for count, weight in counts]
     else:
-        rounds, started = sizing_base.sparing_rounds(design, rate, start)
+        walked = walk_rounds(design, rate, start)
+        ends = [(each.number, each.started, each.ends) for each in walked]
+    rounds = sizing_base.spread((count, weight) for count, _, weight in ends)
+    started = sizing_base.spread((count, weight) for _, count, weight in ends)
+    # Whatever their dependence, the criteria's longest run exceeds n at most as often as all of
+    # them together do (Boole's inequality).
+    longer = (1 - min(1.0, reached) for reached in accumulate(one))
     return Expectation(
         rate=rate,
         passes=curve.passes,
         fails=curve.fails,
         inconclusive=curve.inconclusive,
-        trials=trials,
-        run_trials=run,
-        run_mean_at_most=sizing_base.any_dependence_mean(one, question.criteria),
+        trials=sizing_base.spread(enumerate(one)),
+        run_trials=sizing_base.spread(enumerate(together)),
+        run_mean_at_most=sum(min(1.0, question.criteria * chance) for chance in longer),
         rounds=rounds,
         started=started,
         cost_usd=None if prices.trial_usd is None else started.times(prices.trial_usd),
@@ -416,10 +422,10 @@ def _expect(
 
 def _find_bound(question: SequentialQuestion, rate: float) -> LowerBound:
     if question.fixed_trials > LARGEST_EXACT_BOUND:
-        return LowerBound(rate=rate, trials=information_bound(question, rate), kind="information")
+        return LowerBound(rate, information_bound(question, rate), "information")
     rates = question.required_rate, question.alternative_rate
     trials = bound.expected_trials_bound(*rates, rate, alpha=question.alpha, beta=question.beta)
-    return LowerBound(rate=rate, trials=trials, kind="exact")
+    return LowerBound(rate, trials, "exact")
 
 
 def _divergence(p: float, q: float) -> float:

@@ -7,7 +7,7 @@ side by side changes what is started without changing what is decided.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
 from itertools import accumulate, pairwise
@@ -26,8 +26,6 @@ from trialwise.procedures.chances import characterize
 from trialwise.stats.compliance_cutoffs import compliance_cutoff
 from trialwise.stats.result_types import Undefined
 from trialwise.stats.sequential.shipped_designs import DesignCache
-from trialwise.stats.sequential.walks import Boundaries
-from trialwise.stats.toolbox.concurrent_rounds import walk_rounds
 
 #: Points of most curves.
 CURVE_POINTS = 61
@@ -83,37 +81,6 @@ def largest_of(distribution: Sequence[float], count: int) -> tuple[float, ...]:
     """
     below = [0.0, *(min(1.0, reached) ** count for reached in accumulate(distribution))]
     return tuple(high - low for low, high in pairwise(below))
-
-
-def any_dependence_mean(distribution: Sequence[float], count: int) -> float:
-    """Bound the mean of the largest of `count` draws, whatever their dependence."""
-    survivals = (1 - min(1.0, reached) for reached in accumulate(distribution))
-    return sum(min(1.0, count * survival) for survival in survivals)
-
-
-def whole_rounds(distribution: Sequence[float], concurrency: int) -> tuple[Spread, Spread]:
-    """Rounds and trials started, where every round starts as many trials as may run at once."""
-    cap = len(distribution) - 1
-    rounds = [(-(-n // concurrency), weight) for n, weight in enumerate(distribution)]
-    started = [(min(cap, count * concurrency), weight) for count, weight in rounds]
-    return spread(rounds), spread(started)
-
-
-def sparing_rounds(
-    design: Boundaries, rate: float, start: Callable[[int, int], int]
-) -> tuple[Spread, Spread]:
-    """Rounds and trials started, where each round starts what a policy says and waits for it.
-
-    Args:
-        design: Its boundaries are used.
-        rate: The true rate of a success.
-        start: How many trials to start after n trials with f failures, nothing being in flight.
-    """
-    rounds = list(walk_rounds(design, rate, start))
-    return (
-        spread((one.number, one.ends) for one in rounds),
-        spread((one.started, one.ends) for one in rounds),
-    )
 
 
 def even_rates(low: Fraction, high: Fraction, points: int = CURVE_POINTS) -> list[float]:
