@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import cycle
 from typing import Any, Literal
 
 from trialwise.documents.blocks import Block, Column, Document, Row, Table, Tone, build_table
@@ -74,20 +75,11 @@ def chart_chances(
 ) -> Chart:
     """Probabilities as lines, each under its name, in the order of importance."""
     lines = [
-        Line(name=name, ink=_INKS[k % len(_INKS)], points=tuple(points))
-        for k, (name, points) in enumerate(curves)
+        Line(name=name, ink=ink, points=tuple(points))
+        for (name, points), ink in zip(curves, cycle(_INKS), strict=False)
     ]
-    return chart_lines(
-        heading,
-        summary,
-        x_label,
-        y_label,
-        lines,
-        guides=guides,
-        x_unit=x_unit,
-        y_unit="rate",
-        y_high=1,
-    )
+    chart = partial(chart_lines, heading, summary, x_label, y_label, lines, guides=guides)
+    return chart(x_unit=x_unit, y_unit="rate", y_high=1)
 
 
 def guide_rates(*rates: float, axis: Literal["x", "y"] = "x") -> tuple[Guide, ...]:
@@ -107,6 +99,11 @@ def format_cost(prices: Prices, trials: int) -> str:
     """Format what some trials cost, as the rest of a sentence; nothing where that is not known."""
     parts = list_costs(prices, trials)
     return f" ({', '.join(parts)})" if parts else ""
+
+
+def write_count(value: int | None, otherwise: str) -> str:
+    """Write a count, or what stands where there is none."""
+    return otherwise if value is None else str(value)
 
 
 def write_chance(value: float | None, digits: int = 2) -> str:
@@ -174,7 +171,9 @@ def _list_remedies(plan: sizing.RegressionPlan) -> Iterator[str]:
 
 
 def _list_regression_blocks(plan: sizing.RegressionPlan, lower: str) -> Iterator[Block]:
-    loud = {row.trials for row in plan.rows if _is_alarming(plan, row)}
+    # The wilson rule raises far more false alarms than its level allows.
+    most = FALSE_ALARM_EXCESS * plan.question.alpha
+    loud = {row.trials for row in plan.rows if (row.wilson.design_false_alarm or 0.0) > most}
 
     def pick_tone(row: sizing.RegressionRow) -> Tone:
         return "chosen" if row is plan.drawn else "broken" if row.trials in loud else "plain"
@@ -183,10 +182,10 @@ def _list_regression_blocks(plan: sizing.RegressionPlan, lower: str) -> Iterator
         "Fewest successes that PASS, true false alarm, power",
         plan.rows,
         ("trials", lambda one: f"{one.trials}{' !' if one.trials in loud else ''}"),
-        ("wilson\nPASS from", lambda one: _or_refused(one.wilson.cutoff)),
+        ("wilson\nPASS from", lambda one: write_count(one.wilson.cutoff, "refused")),
         ("false\nalarm", lambda one: write_chance(one.wilson.design_false_alarm, 1)),
         (f"power\nat {lower}", lambda one: write_chance(one.wilson_power, 1)),
-        ("exact\nPASS from", lambda one: _or_refused(one.exact.cutoff)),
+        ("exact\nPASS from", lambda one: write_count(one.exact.cutoff, "refused")),
         ("false\nalarm", lambda one: write_chance(one.exact.design_false_alarm, 1)),
         (f"power\nat {lower}", lambda one: write_chance(one.exact_power, 1)),
         notes=tuple(_list_regression_notes(plan, is_loud=bool(loud))),
@@ -246,27 +245,16 @@ def _tabulate_chosen(plan: sizing.RegressionPlan, lower: str) -> Table:
     )
 
 
-def _is_alarming(plan: sizing.RegressionPlan, row: sizing.RegressionRow) -> bool:
-    """Return whether the wilson rule raises far more false alarms than its level allows."""
-    alarm = row.wilson.design_false_alarm
-    return alarm is not None and alarm > FALSE_ALARM_EXCESS * plan.question.alpha
-
-
-def _or_refused(cutoff: int | None) -> str:
-    return "refused" if cutoff is None else str(cutoff)
-
-
 def _chart_regression(plan: sizing.RegressionPlan, row: sizing.RegressionRow) -> Chart:
-    curves = {
-        "exact": [(one.rate, one.exact) for one in plan.curve if one.exact is not None],
-        "wilson": [(one.rate, one.wilson) for one in plan.curve if one.wilson is not None],
-    }
+    exact = [(one.rate, one.exact) for one in plan.curve if one.exact is not None]
+    wilson = [(one.rate, one.wilson) for one in plan.curve if one.wilson is not None]
+    curves = {f"exact, {row.trials} trials": exact, f"wilson, {row.trials} trials": wilson}
     return chart_chances(
         "P(FAIL), by true rate",
         "How often each rule signals a degradation at a given true rate.",
         "true rate",
         "P(FAIL)",
-        [(f"{name}, {row.trials} trials", points) for name, points in curves.items() if points],
+        [(name, points) for name, points in curves.items() if points],
         guides=guide_rates(plan.question.bad_rate, plan.question.good_rate),
     )
 
@@ -276,11 +264,9 @@ def _chart_regression(plan: sizing.RegressionPlan, row: sizing.RegressionRow) ->
 
 def build_latency_page(plan: sizing.LatencyPlan) -> Document:
     """Build the latency plan as a page."""
-    names = ", ".join(_level(row.percentile) for row in plan.rows)
-    lead = _recommend_latency(plan)
-    return make_page(
-        f"latency at {names}", _list_latency_facts(plan.question), lead, _list_latency_blocks(plan)
-    )
+    asked = f"latency at {', '.join(_level(row.percentile) for row in plan.rows)}"
+    facts, lead = _list_latency_facts(plan.question), _recommend_latency(plan)
+    return make_page(asked, facts, lead, _list_latency_blocks(plan))
 
 
 def _level(percentile: float) -> str:
@@ -347,23 +333,19 @@ def _recommend_percentile(plan: sizing.LatencyPlan, row: sizing.LatencyRow) -> s
 
 def _list_latency_blocks(plan: sizing.LatencyPlan) -> Iterator[Block]:
     question = plan.question
-    planned: tuple[Column[sizing.LatencyRow], ...] = (
-        ("planned\nto show it", lambda one: str(one.planned_for_emission)),
-        ("planned\nto bound it", lambda one: str(one.planned_for_existence)),
-    )
+    columns: list[Column[sizing.LatencyRow]] = [
+        ("percentile", lambda one: _level(one.percentile)),
+        ("to show it", lambda one: str(one.emission_minimum)),
+        ("to bound it", lambda one: str(one.existence_minimum)),
+    ]
+    if question.success_rate < 1:
+        columns += [("planned\nto show it", lambda one: str(one.planned_for_emission))]
+        columns += [("planned\nto bound it", lambda one: str(one.planned_for_existence))]
     note = (
         "To show: more than an extreme of the run. To bound: some observed latency lies above the "
         f"true percentile in at least {as_percent(question.confidence)} of runs."
     )
-    yield build_table(
-        "Fewest successful trials",
-        plan.rows,
-        ("percentile", lambda one: _level(one.percentile)),
-        ("to show it", lambda one: str(one.emission_minimum)),
-        ("to bound it", lambda one: str(one.existence_minimum)),
-        *(planned if question.success_rate < 1 else ()),
-        notes=(note,),
-    )
+    yield build_table("Fewest successful trials", plan.rows, *columns, notes=(note,))
     if question.baseline_trials is not None:
         yield _tabulate_baseline(plan)
     if question.expected_trials and (question.limited or question.baseline_trials is None):
@@ -395,21 +377,16 @@ def _list_rules(plan: sizing.LatencyPlan, row: sizing.LatencyRow) -> Iterator[Ro
     # It bounds the baseline's percentile and forgets that the test varies, too: its alarm is loud.
     alarm = bound.false_alarm if isinstance(bound.false_alarm, float) else None
     loud = alarm is not None and alarm > question.alpha
-    cells = [f"{name}, order statistic{' !' if loud else ''}", _or_none(bound.rank)]
-    cells += [write_chance(bound.coverage)]
-    cells += [write_chance(alarm)] if question.expected_trials else []
-    yield Row(cells=tuple(cells), tone="broken" if loud else "plain")
+    alarms = (write_chance(alarm),) if question.expected_trials else ()
+    rule, rank = f"{name}, order statistic{' !' if loud else ''}", write_count(bound.rank, "none")
+    cells = (rule, rank, write_chance(bound.coverage), *alarms)
+    yield Row(cells=cells, tone="broken" if loud else "plain")
     if row.precedence is not None and row.exceedance is not None:
-        alarm = row.precedence.breach_probability
-        rank = _or_none(row.precedence.rank)
+        rank, alarm = write_count(row.precedence.rank, "none"), row.precedence.breach_probability
         yield Row(cells=(f"{name}, precedence", rank, "", write_chance(alarm)), tone="chosen")
         many = row.exceedance.cutoff
         count = "never" if many is None else f"{many} above {row.exceedance.baseline_rank}"
         yield Row(cells=(f"{name}, exceedance", count, "", as_probability(row.exceedance.size)))
-
-
-def _or_none(rank: int | None) -> str:
-    return "none" if rank is None else str(rank)
 
 
 def _tabulate_limits(plan: sizing.LatencyPlan) -> Table:
@@ -432,20 +409,18 @@ def _tabulate_limits(plan: sizing.LatencyPlan) -> Table:
 
 
 def _chart_latency(plan: sizing.LatencyPlan) -> Chart:
-    counts = [row.existence_minimum for row in plan.rows]
     curves = [
         (_level(row.percentile), [(float(point.trials), point.bounded[i]) for point in plan.curve])
         for i, row in enumerate(plan.rows)
     ]
+    counts = [row.existence_minimum for row in plan.rows]
+    guides = [Guide(value=float(trials), label=str(trials)) for trials in counts]
     return chart_chances(
         "P(some latency lies above the true percentile)",
         "How likely the largest latency of a run bounds the percentile, by trials.",
         "successful trials",
         "probability",
         curves,
-        guides=(
-            *(Guide(value=float(trials), label=str(trials)) for trials in counts),
-            *guide_rates(plan.question.confidence, axis="y"),
-        ),
+        guides=(*guides, *guide_rates(plan.question.confidence, axis="y")),
         x_unit="count",
     )

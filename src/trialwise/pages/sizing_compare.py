@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-from trialwise.documents.blocks import Block, Document, Table, build_table
+from trialwise.documents.blocks import Block, Column, Document, Table, build_table
 from trialwise.documents.numbers import (
     as_count,
-    as_duration,
     as_mean_trials,
-    as_money,
     as_percent,
     as_points,
     as_probability,
 )
-from trialwise.pages.sizing import make_page, write_chance
+from trialwise.pages.sizing import list_costs, make_page, write_chance
 from trialwise.procedures.sizing.comparison_sizing import MOST_TRIALS
 from trialwise.procedures.sizing.paired_sizing import (
-    MOST_PAIRS,
     PairedChances,
     PairedMethod,
     PairedPlan,
@@ -49,10 +46,8 @@ def build_pairs_page(plan: PairedPlan) -> Document:
     question = plan.question
     rates = "control {}, candidate {}".format(*map(as_percent, question.expected))
     source = "expected" if question.rates is not None else "assumed, since none are expected"
-    facts = [
-        ("rates", f"{rates}, {source}"),
-        ("a wrong statement", f"in at most {as_percent(question.alpha / 2)} of runs each way"),
-    ]
+    wrong = f"in at most {as_percent(question.alpha / 2)} of runs each way"
+    facts = [("rates", f"{rates}, {source}"), ("a wrong statement", wrong)]
     if question.tests > 1:
         level = as_probability(question.level)
         facts.append(("tests", f"{question.tests} tests share the level: {level} for each"))
@@ -99,12 +94,8 @@ def _price(question: PairedSizingQuestion, pairs: float) -> str:
         return "no end"
     # Every arm answers every input, also where the question is about two of several arms.
     trials = math.ceil(pairs) * question.arms
-    parts = [as_count(trials, "trial")]
-    if question.prices.trial_usd is not None:
-        parts.append(as_money(trials * question.prices.trial_usd))
-    if question.prices.trial_s is not None:
-        parts.append(as_duration(trials * question.prices.trial_s / question.concurrency))
-    return ", ".join(parts)
+    costs = list_costs(question.prices, trials, trials / question.concurrency)
+    return ", ".join([as_count(trials, "trial"), *costs])
 
 
 def _list_pair_tables(plan: PairedPlan) -> Iterator[Block]:
@@ -119,7 +110,7 @@ def _list_pair_tables(plan: PairedPlan) -> Iterator[Block]:
             ("discordant", lambda one: as_percent(round(one.discordance, 4))),
             (_pick_wanted(plan.question), lambda one: write_chance(one.passes)),
             ("pairs", lambda one: _write_pairs(one.mean_pairs)),
-            ("fixed\npairs", lambda one: _write_size(one.fixed_pairs, MOST_PAIRS)),
+            ("fixed\npairs", lambda one: _write_size(one.fixed_pairs, plan.question.largest_size)),
             notes=(
                 *(["The tables above assume nothing in common."] * (len(plan.disagreements) > 1)),
                 f"Separate inputs take {apart} trials of each arm (exact Fisher).",
@@ -132,7 +123,7 @@ def _write_size(size: int | None, most: int) -> str:
 
 
 def _tabulate_chances(question: PairedSizingQuestion, method: PairedMethod) -> Table:
-    columns: list[tuple[str, Callable[[PairedChances], str]]] = [
+    columns: list[Column[PairedChances]] = [
         ("if the arms are", _name_truth),
         ("PASS", lambda one: as_probability(one.passes)),
         ("FAIL", lambda one: as_probability(one.fails)),

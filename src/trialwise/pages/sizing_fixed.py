@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from trialwise.decimals import as_written
-from trialwise.documents.blocks import Block, Document, Row, Table, build_table
+from trialwise.documents.blocks import Block, Document, Row, Table, Tone, build_table
 from trialwise.documents.charts import Chart, Guide, Line, chart_lines
 from trialwise.documents.numbers import as_percent, as_points, as_probability, is_within
 from trialwise.pages import sizing as pages
@@ -73,24 +73,22 @@ def _list_compliance_blocks(
 ) -> Iterator[Block]:
     question = plan.question
     head = ("PASS with\nat least", f"P(PASS)\nat {required}", f"P(PASS)\nat {better}")
-    rows = [_make_size_row(plan, size) for size in plan.sizes]
     # The size that books give, beside what the exact rule really does with it.
-    normal = str(plan.normal.required_trials)
-    rows.append(Row(cells=("normal", "", "", normal, *_list_cells(plan.normal_exact))))
+    normal = ("normal", "", "", str(plan.normal.required_trials), *_list_cells(plan.normal_exact))
     yield Table(
         heading="How many trials",
         columns=("rule", "fewest that\ncould PASS", "first\ncrossing", "\ntrials", *head),
-        rows=tuple(rows),
+        rows=(*(_make_size_row(plan, size) for size in plan.sizes), Row(cells=normal)),
         notes=tuple(_list_compliance_notes(plan, required)),
     )
     if plan.given:
-        given = [
-            (at.design.rule + _mark(at, question.alpha), *_list_cells(at)) for at in plan.given
-        ]
         yield Table(
             heading=f"With {question.trials} trials",
             columns=("rule", *head),
-            rows=tuple(Row(cells=cells) for cells in given),
+            rows=tuple(
+                Row(cells=(at.design.rule + _mark(at, question.alpha), *_list_cells(at)))
+                for at in plan.given
+            ),
             notes=tuple(
                 f"The {at.design.rule} rule refuses: "
                 f"{pages.REFUSALS[at.design.refusal]}; it takes {at.design.minimum_trials} trials."
@@ -105,17 +103,15 @@ def _list_compliance_blocks(
 
 
 def _make_size_row(plan: sizing.CompliancePlan, size: sizing.RuleSize) -> Row:
-    crossing = "over 20000" if size.first_crossing is None else str(size.first_crossing)
+    # The search ends at 20,000, so that no cutoff and no chance is known beyond.
+    crossing = pages.write_count(size.first_crossing, "over 20000")
     start = (str(size.minimum_trials), crossing)
     if size.required is None:
-        # The search ends there, so that no cutoff and no chance is known.
         return Row(cells=(size.rule, *start, "over 20000", "", "", ""))
     broken = _mark(size.required, plan.question.alpha)
-    trials = str(size.required.design.trials)
-    return Row(
-        cells=(size.rule + broken, *start, trials, *_list_cells(size.required)),
-        tone="broken" if broken else "chosen",
-    )
+    cells = (size.rule + broken, *start, str(size.required.design.trials))
+    tone: Tone = "broken" if broken else "chosen"
+    return Row(cells=(*cells, *_list_cells(size.required)), tone=tone)
 
 
 def _list_cells(at: sizing.RuleAt) -> tuple[str, str, str]:
@@ -163,8 +159,8 @@ def _tabulate_losses(plan: sizing.CompliancePlan, margin: float) -> Table:
         plan.losses,
         ("power", lambda one: as_percent(one.power)),
         ("normal\nsize", lambda one: str(one.normal_trials)),
-        ("exact\nsize", lambda one: "over 30000" if one.trials is None else str(one.trials)),
-        ("PASS with\nat least", lambda one: "" if one.cutoff is None else str(one.cutoff)),
+        ("exact\nsize", lambda one: pages.write_count(one.trials, "over 30000")),
+        ("PASS with\nat least", lambda one: pages.write_count(one.cutoff, "")),
         (f"P(FAIL)\nat {required}", lambda one: pages.write_chance(one.wrong_fail)),
         (f"P(PASS)\nat {lost}", lambda one: pages.write_chance(one.wrong_pass)),
         notes=(
@@ -183,19 +179,13 @@ def _tabulate_losses(plan: sizing.CompliancePlan, margin: float) -> Table:
 
 
 def _chart_compliance(plan: sizing.CompliancePlan) -> Chart:
-    curves = [
-        (
-            f"{design.rule}, {design.trials} trials",
-            [(point.rate, point.passes[i]) for point in plan.curve],
-        )
-        for i, design in enumerate(plan.drawn)
-    ]
+    names = [f"{design.rule}, {design.trials} trials" for design in plan.drawn]
     return pages.chart_chances(
         "P(PASS), by true rate",
         "How often each rule passes a service of a given true rate.",
         "true rate",
         "P(PASS)",
-        curves,
+        [(name, [(at.rate, at.passes[i]) for at in plan.curve]) for i, name in enumerate(names)],
         guides=pages.guide_rates(plan.question.required_rate, plan.question.better_rate),
     )
 
@@ -234,12 +224,12 @@ def build_precision_page(plan: sizing.PrecisionPlan) -> Document:
 
 
 def _list_precision_tables(plan: sizing.PrecisionPlan, margin: str, level: str) -> list[Table]:
-    # The exact interval stands first, since it alone never holds the rate too rarely.
-    rows, notes = [plan.wilson, plan.normal], [_EXPLAINED]
-    if isinstance(plan.clopper_pearson, Undefined):
-        notes.append(f"The exact interval was {plan.clopper_pearson.reason}.")
+    rows, notes, exact = [plan.wilson, plan.normal], [_EXPLAINED], plan.clopper_pearson
+    if isinstance(exact, Undefined):
+        notes.append(f"The exact interval was {exact.reason}.")
     else:
-        rows.insert(0, plan.clopper_pearson)
+        # It stands first, since it alone never holds the rate too rarely.
+        rows.insert(0, exact)
     # The known failing of the textbook interval, worst near 0 and 1 (Brown, Cai, DasGupta 2001).
     if not is_within(plan.question.confidence, plan.normal.coverage):
         notes.append(
