@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from trialwise.documents import charts
-from trialwise.documents.blocks import Details, Document, Prose, Row, Section, Table, Tone
+from trialwise.documents.blocks import Block, Details, Document, Prose, Row, Section, Table, Tone
 from trialwise.documents.numbers import (
     as_duration_spread,
     as_level,
@@ -118,12 +118,8 @@ def _recommend(plan: sizing.SequentialPlan) -> str:
     good, bad = as_percent(question.required_rate), as_percent(question.alternative_rate)
     several = question.criteria > 1
     run = f" for a run of {question.criteria} criteria" if several else ""
-    costs = zip(
-        list_costs(question.prices, high.started.mean, high.rounds.mean),
-        list_costs(question.prices, low.started.mean, low.rounds.mean),
-        strict=True,
-    )
-    told = "; ".join(f"{at_good} and {at_bad}" for at_good, at_bad in costs)
+    costs = [list_costs(question.prices, at.started.mean, at.rounds.mean) for at in (high, low)]
+    told = "; ".join(map(" and ".join, zip(*costs, strict=True)))
     use = (
         f"the {NAMES[best.method]} design: {as_mean_trials(high.run_trials.mean)} trials on "
         f"average{run} at {good} and {as_mean_trials(low.run_trials.mean)} at {bad}"
@@ -165,16 +161,14 @@ def _write_rule(design: SequentialDesign) -> Section:
     """Return the rule in counts; a browser shows the whole of a long one."""
     passing = list(sequential_designs.list_passing_steps(design))
     failing = list(sequential_designs.list_failing_steps(design))
-    whole = (
-        f"PASS: {sequential_designs.join_steps(passing, 'after')}.",
-        f"FAIL: {sequential_designs.join_steps(failing, 'within')}.",
-    )
-    rule = Prose(paragraphs=sequential_designs.describe_rule(design))
-    is_long = max(len(passing), len(failing)) > sequential_designs.MOST_STEPS
-    more = (Details(summary="The whole rule", blocks=(Prose(paragraphs=whole),)),)
-    return Section(
-        heading=f"The rule ({NAMES[design.method]})", blocks=(rule, *(more if is_long else ()))
-    )
+    blocks: list[Block] = [Prose(paragraphs=sequential_designs.describe_rule(design))]
+    if max(len(passing), len(failing)) > sequential_designs.MOST_STEPS:
+        whole = (
+            f"PASS: {sequential_designs.join_steps(passing, 'after')}.",
+            f"FAIL: {sequential_designs.join_steps(failing, 'within')}.",
+        )
+        blocks.append(Details(summary="The whole rule", blocks=(Prose(paragraphs=whole),)))
+    return Section(heading=f"The rule ({NAMES[design.method]})", blocks=tuple(blocks))
 
 
 # --- The methods side by side ---------------------------------------------------------------------
@@ -198,35 +192,22 @@ def _list_tables(plan: sizing.SequentialPlan) -> Iterator[Section | Table]:
         rows=(*methods, Row(cells=(who, *least), tone="limit")),
         notes=tuple(_explain_bounds(plan)),
     )
-    rows, notes = _list_run_rows(plan)
-    if rows:
-        yield Table(
-            heading=f"A run of the {NAMES[best.method]} design, mean (95th percentile), by rate",
-            columns=("it takes", *rates),
-            rows=tuple(Row(cells=(name, *map(write, best.expectations))) for name, write in rows),
-            notes=notes,
-        )
+    yield from _tabulate_run(plan, rates)
 
 
-def _list_run_rows(
-    plan: sizing.SequentialPlan,
-) -> tuple[list[tuple[str, Callable[[sizing.Expectation], str]]], tuple[str, ...]]:
-    """List what a run takes beside the trials of one criterion, and what is to be said of it."""
-    question, prices = plan.question, plan.question.prices
+def _tabulate_run(plan: sizing.SequentialPlan, rates: Sequence[str]) -> Iterator[Table]:
+    """Tabulate what a run takes beside the trials of one criterion; nothing where that is all."""
+    question, prices, best = plan.question, plan.question.prices, plan.recommendation
     rows: list[tuple[str, Callable[[sizing.Expectation], str]]] = []
     notes: list[str] = []
     if question.criteria > 1:
-        rows += [
-            ("trials", lambda at: _write_trials(at.run_trials)),
-            # Criteria on the same replies are rarely independent: this holds for all of them.
-            ("trials, at most", lambda at: as_mean_trials(at.run_mean_at_most)),
-        ]
+        rows.append(("trials", lambda at: _write_trials(at.run_trials)))
+        # Criteria on the same replies are rarely independent: this holds for all of them.
+        rows.append(("trials, at most", lambda at: as_mean_trials(at.run_mean_at_most)))
         notes.append(_SHARED)
     if question.concurrency > 1:
-        rows += [
-            ("rounds", lambda at: _write_trials(at.rounds)),
-            ("trials started", lambda at: _write_trials(at.started)),
-        ]
+        rows.append(("rounds", lambda at: _write_trials(at.rounds)))
+        rows.append(("trials started", lambda at: _write_trials(at.started)))
         # Only short designs of one criterion are walked with a policy state by state.
         is_whole = question.criteria > 1 or plan.max_trials > sizing.LONGEST_SPARING
         starts = "as many trials as may run at once"
@@ -238,25 +219,36 @@ def _list_run_rows(
         notes.append(f"At most {most} for {plan.max_trials} trials.")
     if prices.trial_s is not None:
         rows.append(("time", lambda at: _write_time(at.duration_s)))
-    return rows, tuple(notes)
+    if rows:
+        yield Table(
+            heading=f"A run of the {NAMES[best.method]} design, mean (95th percentile), by rate",
+            columns=("it takes", *rates),
+            rows=tuple(Row(cells=(name, *map(write, best.expectations))) for name, write in rows),
+            notes=tuple(notes),
+        )
 
 
 def _tabulate_errors(plan: sizing.SequentialPlan) -> Table:
     question = plan.question
     good, bad = as_percent(question.required_rate), as_percent(question.alternative_rate)
     promised = ("promised", f"≤ {as_level(question.alpha)}", f"≤ {as_level(question.beta)}")
-    # Promises first: what a method really does is read against them.
-    rows = [Row(cells=(*promised, "", "", ""), tone="limit")]
-    for method in plan.methods:
-        errors = map(as_probability, (method.false_fail, method.false_pass))
-        left = map(_as_share, (method.inconclusive_required, method.inconclusive_alternative))
-        rows.append(_make_row(plan, method, *errors, *left, str(method.design.cap)))
-    heads = [f"{what}\nat {rate}" for what, rate in (("P(FAIL)", good), ("P(PASS)", bad))]
-    heads += [f"INCONCLUSIVE\nat {rate}" for rate in (good, bad)]
+    rows = [
+        _make_row(
+            plan,
+            one,
+            *map(as_probability, (one.false_fail, one.false_pass)),
+            *map(_as_share, (one.inconclusive_required, one.inconclusive_alternative)),
+            str(one.design.cap),
+        )
+        for one in plan.methods
+    ]
+    heads = [f"P(FAIL)\nat {good}", f"P(PASS)\nat {bad}"]
+    heads += [f"INCONCLUSIVE\nat {good}", f"INCONCLUSIVE\nat {bad}"]
     return Table(
         heading="What each method really does",
         columns=("method", *heads, "most\ntrials"),
-        rows=tuple(rows),
+        # Promises first: what a method really does is read against them.
+        rows=(Row(cells=(*promised, "", "", ""), tone="limit"), *rows),
         notes=(
             *(_explain_broken(method) for method in plan.methods if method.broken),
             *(f"{NAMES[left.method]} is left out: {left.reason}." for left in plan.omissions),
@@ -306,15 +298,13 @@ def _explain_bounds(plan: sizing.SequentialPlan) -> Iterator[str]:
 
 def _word_rates(design: SequentialDesign) -> str:
     rates = [rate for rate, _ in design.mix]
-    if rates == [design.p0, design.p1]:
-        return "the two rates"
-    return f"the rates it is made for ({' and '.join(map(as_percent, rates))})"
+    made = f"the rates it is made for ({' and '.join(map(as_percent, rates))})"
+    return "the two rates" if rates == [design.p0, design.p1] else made
 
 
 def _make_row(plan: sizing.SequentialPlan, method: sizing.MethodPlan, *cells: str) -> Row:
-    tone: Tone = "chosen" if method.method is plan.recommended else "plain"
-    if method.broken:
-        tone = "broken"
+    usual: Tone = "chosen" if method.method is plan.recommended else "plain"
+    tone: Tone = "broken" if method.broken else usual
     return Row(cells=(NAMES[method.method] + " !" * bool(method.broken), *cells), tone=tone)
 
 
