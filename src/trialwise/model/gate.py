@@ -19,7 +19,7 @@ from trialwise.declarations.scalars import Choice, Count, Number, Rate, Text
 from trialwise.declarations.signatures import Made, setting
 from trialwise.declarations.structures import Either, Key, Listing, MapOf
 from trialwise.errors import InvalidArgument
-from trialwise.model.matcher import Exact, Matcher, NumberSchema, may_hold
+from trialwise.model.matcher import Matcher, NumberSchema, may_hold
 from trialwise.stats.run_reliability import check_half_width
 from trialwise.stats.trace_stability import DEFAULT_GATE, SUB_SCORES, StabilityFloors
 from trialwise.validation import (
@@ -229,6 +229,9 @@ class Gate:
 
     def check_criteria(self, names: Collection[str]) -> None:
         """Refuse criteria that the samplings do not have."""
+        named = getattr(self, "criterion", None)
+        if named is not None and named not in names:
+            raise InvalidArgument("criterion", named, f"be one of {', '.join(names)}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,10 +254,6 @@ class Reliability(Gate):
     def __post_init__(self) -> None:
         Gate.__post_init__(self)
         check_half_width(self.half_width)
-
-    def check_criteria(self, names: Collection[str]) -> None:
-        """Refuse a criterion that the sampling does not have."""
-        _check_criterion(self.criterion, names)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -367,7 +366,7 @@ class Metrics(Gate):
 
     def check_criteria(self, names: Collection[str]) -> None:
         """Refuse criteria that the samplings do not have."""
-        _check_criterion(self.criterion, names)
+        Gate.check_criteria(self, names)
         if not self.weights.keys() <= set(names):
             allowed = f"name criteria: {', '.join(names)}"
             raise InvalidArgument("weights", dict(self.weights), allowed)
@@ -379,7 +378,8 @@ GATES: dict[str, type[Gate]] = {one.name: one for one in (Reliability, Stability
 
 def _find_misfit(target: str, most: float, matcher: Matcher) -> str:
     """Return what a matcher would have to be for this target; nothing where it is."""
-    lowest = _lower_limit(matcher)
+    lows = (getattr(matcher, name, None) for name in ("value", "minimum", "exclusive_minimum"))
+    lowest: float | None = next((low for low in lows if low is not None), None)
     if not may_hold(matcher, least=0, most=most):
         span = "a number of at least 0" if math.isinf(most) else f"a number from 0 to {most:g}"
         share = f": write {lowest / 100:g} for {lowest:g} %" if lowest and most == 1 else ""
@@ -388,16 +388,3 @@ def _find_misfit(target: str, most: float, matcher: Matcher) -> str:
         # As a share it would hold for next to everything.
         return f"be in percent, as {target} is: write {100 * lowest:g} for {lowest:g}"
     return ""
-
-
-def _lower_limit(matcher: Matcher) -> float | None:
-    if isinstance(matcher, Exact):
-        return matcher.value
-    if not isinstance(matcher, NumberSchema):
-        return None
-    return matcher.minimum if matcher.minimum is not None else matcher.exclusive_minimum
-
-
-def _check_criterion(criterion: str | None, names: Collection[str]) -> None:
-    if criterion is not None and criterion not in names:
-        raise InvalidArgument("criterion", criterion, f"be one of {', '.join(names)}")

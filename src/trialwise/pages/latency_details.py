@@ -6,8 +6,8 @@ import math
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, pairwise
+from typing import NamedTuple
 
 from trialwise.documents import charts
 from trialwise.documents.blocks import Block, Cell, Details, Section, build_table
@@ -35,8 +35,7 @@ BAND = 0.95
 REACH = 25
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timing:
+class Timing(NamedTuple):
     """The latencies of an experiment's successful trials, ascending, and what is asked of them."""
 
     experiment: str
@@ -54,15 +53,13 @@ def build_latency_section(record: RunRecord) -> Section | None:
     return Section(
         heading="Latency",
         name=LATENCY,
-        blocks=(*_list_findings(record), *drawn),
+        blocks=(*(_list_findings(record) if record.verdict.latency else ()), *drawn),
         note="Of successful trials only: how fast a failure came says nothing about the service.",
     )
 
 
 def _list_findings(record: RunRecord) -> Iterator[Block]:
     """List the findings as a table, with the ranks and counts that decided them."""
-    if not record.verdict.latency:
-        return
 
     def write_badge(one: LatencyFinding) -> Cell:
         marks = list_latency_marks(one, record.verdict)
@@ -84,8 +81,10 @@ def _list_findings(record: RunRecord) -> Iterator[Block]:
     yield Details(summary="Ranks and counts", blocks=evidence, is_printed=True)
 
 
-def _write_seconds(value: float | None) -> str:
-    return "–" if value is None else as_seconds(value)
+def _write_seconds(value: float | Undefined | None, otherwise: str = "–") -> str:
+    if isinstance(value, Undefined):
+        return f"{otherwise} ({value.reason})"
+    return otherwise if value is None else as_seconds(value)
 
 
 def _list_timings(record: RunRecord) -> Iterator[Timing]:
@@ -189,11 +188,10 @@ def find_band(steps: Sequence[charts.Place], count: int) -> charts.Area:
 
 
 def _list_hits(ordered: Sequence[float], axis: charts.Axis) -> tuple[charts.Hit, ...]:
+    edges = [axis.low + (axis.high - axis.low) * k / COLUMNS for k in range(COLUMNS + 1)]
     if axis.logarithmic:
         ratio = (axis.high / axis.low) ** (1 / COLUMNS)
         edges = [axis.low * ratio**k for k in range(COLUMNS + 1)]
-    else:
-        edges = [axis.low + (axis.high - axis.low) * k / COLUMNS for k in range(COLUMNS + 1)]
     hits = []
     for low, high in pairwise(edges):
         within, count = bisect_right(ordered, high), len(ordered)
@@ -206,18 +204,9 @@ def _list_hits(ordered: Sequence[float], axis: charts.Axis) -> tuple[charts.Hit,
 
 def _list_percentiles(ordered: Sequence[float]) -> tuple[tuple[str, ...], ...]:
     summary = latency_summary(ordered)
-    levels = (
-        ("50 %", summary.p50),
-        ("90 %", summary.p90),
-        ("95 %", summary.p95),
-        ("99 %", summary.p99),
-    )
-    rows = [
-        (name, f"– ({value.reason})" if isinstance(value, Undefined) else as_seconds(value))
-        for name, value in levels
-    ]
-    ends = ("all", as_seconds(summary.maximum)), ("mean", as_seconds(summary.mean))
-    return (*rows, *ends)
+    levels = {"50 %": summary.p50, "90 %": summary.p90, "95 %": summary.p95, "99 %": summary.p99}
+    levels |= {"all": summary.maximum, "mean": summary.mean}
+    return tuple((name, _write_seconds(value)) for name, value in levels.items())
 
 
 def _write_summary(ordered: Sequence[float]) -> str:
@@ -261,7 +250,7 @@ def _explain_constraint(finding: LatencyFinding, verdict: Verdict) -> Rows:
         (finding.constraint, f"{pick_badge(finding)}{qualified}. {finding.statement}"),
         ("  rule", f"{finding.decision_rule}{level}"),
         ("  observed", f"{observed}, {of}"),
-        ("  threshold", "" if finding.threshold is None else as_seconds(finding.threshold)),
+        ("  threshold", _write_seconds(finding.threshold, "")),
         *_explain_evidence(finding),
         ("  indicative", few),
         ("  refused because", ", ".join(finding.refusals)),
@@ -298,23 +287,18 @@ def _explain_limit(evidence: LatencyLimitDecision) -> Rows:
 
 def _explain_bound(evidence: OrderStatisticBound) -> Rows:
     trials, largest = evidence.trials, evidence.advisory_value
-    baseline = (
-        "  baseline",
-        f"Q = {as_seconds(evidence.baseline_percentile)} of {trials} latencies",
-    )
+    said = f"Q = {as_seconds(evidence.baseline_percentile)} of {trials} latencies"
     # A rank beyond the largest latency does not exist: the baseline is too small for this
     # percentile.
-    if not evidence.saturated:
-        return [
-            baseline,
-            ("  rank", f"{evidence.rank} of {trials}"),
-            ("  achieved coverage", _write_computed(evidence.achieved_coverage, f" {_COVERAGE}")),
-        ]
-    advice = "" if largest is None else f"t({trials}) = {as_seconds(largest)}"
+    if evidence.saturated:
+        advice = f"t({trials}) = {_write_seconds(largest)}, the largest latency; it is not a bound"
+        none = "no rank of this baseline bounds the percentile (§12.5.2.1)"
+        advised = "" if largest is None else advice
+        return [("  baseline", said), ("  saturated", none), ("  advisory", advised)]
     return [
-        baseline,
-        ("  saturated", "no rank of this baseline bounds the percentile (§12.5.2.1)"),
-        ("  advisory", f"{advice}, the largest latency; it is not a bound" if advice else ""),
+        ("  baseline", said),
+        ("  rank", f"{evidence.rank} of {trials}"),
+        ("  achieved coverage", _write_computed(evidence.achieved_coverage, f" {_COVERAGE}")),
     ]
 
 

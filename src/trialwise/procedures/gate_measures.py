@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 
 from trialwise import stats
 from trialwise.model.gate import Metrics, Reliability, Stability, find_target, targets_of
@@ -28,9 +29,9 @@ from trialwise.stats.binomial import upper_z
 from trialwise.stats.run_reliability import WALD_LEVELS
 from trialwise.stats.trace_stability import SUB_SCORES, is_short
 
-# --- Reliability: do all runs of an input succeed? ------------------------------------------------
+_NOTHING = metrics.Measured(metrics.UNTRIED, metrics.UNTRIED)
 
-_MEANS = ("pass_at_k", "passhat_k", "variance_amplification", "graceful_degradation")
+# --- Reliability: do all runs of an input succeed? ------------------------------------------------
 
 
 def measure_reliability(
@@ -45,15 +46,14 @@ def measure_reliability(
         reach: What intervals are about.
     """
     outcomes = {
-        name: metrics.outcomes_of(mine, graders[name]) for name, mine in runs.items() if mine
+        name: [all(trial.outcome(one).passed for one in graders[name]) for trial in mine]
+        for name, mine in runs.items()
+        if mine
     }
     untried = tuple(name for name, mine in runs.items() if not mine)
     if not outcomes:
         evidence = ReliabilityEvidence(criterion=gate.criterion, inputs=(), untried=untried)
-        return evidence, dict.fromkeys(
-            targets_of(gate.name), metrics.Measured(metrics.UNTRIED, metrics.UNTRIED)
-        )
-    intervals = metrics.Intervals(reach, gate.confidence)
+        return evidence, dict.fromkeys(targets_of(gate.name), _NOTHING)
     summaries = [stats.summarize(mine) for mine in outcomes.values()]
     fewest = min(one.runs for one in summaries)
     evidence = ReliabilityEvidence(
@@ -70,28 +70,28 @@ def measure_reliability(
         recommendation=_recommendation(gate, fewest),
     )
     measured = {"reliability.runs": metrics.Measured(fewest, metrics.COUNTED)}
-    for name in _MEANS:
+    for name, found in _find_intervals(
+        summaries, metrics.Intervals(reach, gate.confidence)
+    ).items():
         mean = metrics.mean_of([getattr(one, name) for one in summaries])
-        found = _interval(name, summaries, intervals)
         measured[f"reliability.{name}"] = metrics.Measured(mean, metrics.percent(found))
     return evidence, measured
 
 
-def _interval(
-    name: str, summaries: Sequence[stats.ReliabilitySummary], intervals: metrics.Intervals
-) -> stats.Interval | stats.Undefined:
-    """Return the interval of a mean over inputs, before it was rounded to whole percents."""
+def _find_intervals(
+    summaries: Sequence[stats.ReliabilitySummary], intervals: metrics.Intervals
+) -> dict[str, stats.Interval | stats.Undefined]:
+    """Return the intervals of means over inputs, before they are rounded to whole percents."""
     tasks = [(one.runs, sum(one.outcomes)) for one in summaries]
     # All runs of an input together: k is their number.
     ks = [one.runs for one in summaries]
-    if name == "variance_amplification":
-        return intervals.of_mapped(tasks, _spread, "spread")
-    if name == "graceful_degradation":
-        return intervals.of_weighted(
-            ks, metrics.mean_of([_late_share(one.outcomes) for one in summaries])
-        )
-    figure = metrics.PASS_AT_K if name == "pass_at_k" else metrics.PASS_HAT_K
-    return intervals.of_passes(figure, tasks, ks)
+    late = metrics.mean_of([_late_share(one.outcomes) for one in summaries])
+    return {
+        "pass_at_k": intervals.of_passes(metrics.PASS_AT_K, tasks, ks),
+        "passhat_k": intervals.of_passes(metrics.PASS_HAT_K, tasks, ks),
+        "variance_amplification": intervals.of_mapped(tasks, _spread, "spread"),
+        "graceful_degradation": intervals.of_weighted(ks, late),
+    }
 
 
 def _spread(rate: float) -> float:
@@ -108,13 +108,12 @@ def _late_share(outcomes: Sequence[bool]) -> float:
 def _recommendation(gate: Reliability, runs: int) -> RunCount:
     half, confidence = gate.half_width, gate.confidence
     z = upper_z((1 - confidence) / 2)
-    wald: int | stats.Undefined = stats.Undefined("it is defined at 90, 95 and 99 % only")
-    if confidence in WALD_LEVELS:
-        wald = stats.recommend_runs(half, confidence)
+    undefined = stats.Undefined("it is defined at 90, 95 and 99 % only")
+    has_wald = confidence in WALD_LEVELS
     return RunCount(
         half_width=half,
         wilson=stats.recommend_runs_wilson(half, confidence),
-        wald=wald,
+        wald=stats.recommend_runs(half, confidence) if has_wald else undefined,
         # Where half of the runs pass, which is the widest: `recommend_runs_wilson` turned round.
         reached=z / (2 * math.sqrt(runs + z * z)),
     )
@@ -148,38 +147,35 @@ def measure_stability(
         graders: Not asked: traces are looked at.
         reach: What intervals are about.
     """
-    seen = {
-        name: reports
-        for name, mine in runs.items()
-        if (reports := [_run(one, one.shape, gate) for one in mine if one.shape is not None])
-    }
     every = [one for mine in runs.values() for one in mine]
-    found = sorted((run for mine in seen.values() for run, _ in mine), key=lambda run: run.trial)
+    scored = [
+        [_run(one, one.shape, gate) for one in mine if one.shape is not None]
+        for mine in runs.values()
+    ]
     evidence = StabilityEvidence(
-        runs=tuple(found),
+        runs=tuple(sorted(chain.from_iterable(scored), key=lambda run: run.trial)),
         exclude=gate.exclude,
         unmeasured=sum(trial.shape is None for trial in every),
         short=sum(is_short(trial.shape) for trial in every if trial.shape is not None),
     )
-    by_input = [[report for _, report in mine] for mine in seen.values()]
-    measured = _targets(gate, by_input, metrics.Intervals(reach, gate.confidence))
-    if found:
-        for name in SUB_SCORES:
-            lowest = min(getattr(run, name) for run in found)
-            measured[f"stability.{name}"] = metrics.Measured(lowest, _MINIMUM)
-        drifted = sum(bool(run.drift) for run in found)
-        measured["stability.drifted"] = metrics.Measured(float(drifted), metrics.COUNTED)
-    return evidence, measured
+    if not evidence.runs:
+        return evidence, dict.fromkeys(targets_of(gate.name), metrics.Measured(_UNSEEN, _UNSEEN))
+    drifted = sum(bool(run.drift) for run in evidence.runs)
+    measured = {
+        f"stability.{name}": metrics.Measured(
+            min(getattr(run, name) for run in evidence.runs), _MINIMUM
+        )
+        for name in SUB_SCORES
+    }
+    measured["stability.drifted"] = metrics.Measured(float(drifted), metrics.COUNTED)
+    scores = [[run.weakest_score for run in mine] for mine in scored if mine]
+    return evidence, measured | _measure_weakest(scores, metrics.Intervals(reach, gate.confidence))
 
 
-def _targets(
-    gate: Stability,
-    reports: Sequence[Sequence[stats.StabilityReport]],
-    intervals: metrics.Intervals,
+def _measure_weakest(
+    scores: Sequence[Sequence[float]], intervals: metrics.Intervals
 ) -> dict[str, metrics.Measured]:
-    if not reports:
-        return dict.fromkeys(targets_of(gate.name), metrics.Measured(_UNSEEN, _UNSEEN))
-    scores = [[one.weakest_score_without(gate.exclude) for one in mine] for mine in reports]
+    """Measure the weakest scores of the runs of each input."""
     score, fewest = metrics.mean_of([*map(metrics.mean_of, scores)]), min(map(len, scores))
     spread = metrics.Measured(_SINGLE, _SINGLE)
     if fewest > 1:
@@ -196,21 +192,15 @@ def _targets(
     }
 
 
-def _run(
-    trial: Trial, shape: stats.TraceShape, gate: Stability
-) -> tuple[RunStability, stats.StabilityReport]:
+def _run(trial: Trial, shape: stats.TraceShape, gate: Stability) -> RunStability:
     report = stats.stability_of_shape(shape, tokens_per_call=gate.tokens_per_call)
-    run = RunStability(
+    return RunStability(
         input_id=trial.input_id,
         trial=trial.index,
-        tool_usage_stability=report.tool_usage_stability,
-        response_consistency=report.response_consistency,
-        redundancy=report.redundancy,
-        cost_per_progress=report.cost_per_progress,
+        **{name: getattr(report, name) for name in SUB_SCORES},
         weakest_score=report.weakest_score_without(gate.exclude),
         drift=stats.drift_flags(report, gate.floors),
     )
-    return run, report
 
 
 # pass@k, weighted scores and flakiness of each input's runs, and their means over the inputs.
@@ -311,15 +301,14 @@ def _score(stimulus: stats.StimulusScore, intervals: metrics.Intervals) -> Input
     assert not isinstance(stimulus.flakiness, stats.Undefined)
     assert not isinstance(stimulus.aggregate_score, stats.Undefined)
     trials, passed = stimulus.metrics.trials, stimulus.metrics.successes
-    found: stats.Interval | stats.Undefined = metrics.UNREACHED
-    if intervals.reach is not metrics.Reach.NOTHING:
-        found = stats.clopper_pearson(passed, trials, confidence=intervals.confidence)
+    is_reached = intervals.reach is not metrics.Reach.NOTHING
+    found = stats.clopper_pearson(passed, trials, confidence=intervals.confidence)
     return InputScore(
         input_id=stimulus.name,
         trials=trials,
         passed=passed,
         rate=stimulus.metrics.pass_rate,
-        interval=found,
+        interval=found if is_reached else metrics.UNREACHED,
         score=stimulus.aggregate_score,
         flaky=stimulus.flakiness.flaky,
         flakiness=stimulus.flakiness.percent,
@@ -331,7 +320,7 @@ def _measure_target(
 ) -> metrics.Measured:
     inputs, path = evidence.inputs, target.split(".")[1]
     if not inputs:
-        return metrics.Measured(metrics.UNTRIED, metrics.UNTRIED)
+        return _NOTHING
     tasks = [(one.trials, one.passed) for one in inputs]
     if path in _ROW:
         row, (value, interval) = intervals.pass_k(tasks, k or 1), _ROW[path]

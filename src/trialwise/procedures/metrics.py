@@ -315,8 +315,3 @@ class Measured(NamedTuple):
 
     value: float | stats.Undefined
     interval: stats.Interval | stats.Undefined
-
-
-def outcomes_of(runs: Sequence[Trial], criteria: Sequence[str]) -> list[bool]:
-    """Return whether each run passed all of some criteria."""
-    return [all(trial.outcome(name).passed for name in criteria) for trial in runs]
