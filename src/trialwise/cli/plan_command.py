@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -101,23 +100,23 @@ def _answer(question: str, given: dict[str, Any], *, short: bool = False) -> int
 
     as_json, output = given.pop("as_json"), given.pop("output")
     # Scripts that were written for earlier versions still name these two.
-    files: dict[Any, Path | None] = {"html": given.pop("html"), "svg": given.pop("svg")}
-    for path in filter(None, (output, *files.values())):
+    files: dict[Any, Any] = {given.pop("html"): "html", given.pop("svg"): "svg"}
+    if output is not None:
+        files[output] = _FORMATS.get(output.suffix.lower())
+    files.pop(None, None)
+    for path in files:
         # Before a search that may take long.
         options.require_folder(path)
-    if output is not None and output.suffix.lower() not in _FORMATS:
+    if None in files.values():
         raise refusal("--output", output, "end in .json, .html, .svg or .txt")
     try:
         found: trial_sizing.SizingAnswer = getattr(trial_sizing, question)(**given)
     except InvalidArgument as error:
         name = _OPTIONS.get(error.argument, f"--{error.argument.replace('_', '-')}")
         raise refusal(name, _as_written(name, error.value), error.allowed) from None
-    for kind, path in files.items():
-        if path is not None:
-            process.write_file(path, found.render(kind))
-    if output is not None:
-        process.write_file(output, found.render(_FORMATS[output.suffix.lower()]))
-    else:
+    for path, kind in files.items():
+        process.write_file(path, found.render(kind))
+    if output is None:
         text = found.render(
             "json" if as_json else "text", unicode=process.output_of().unicode, short=short
         )

@@ -73,14 +73,16 @@ def build_gate(
         blocks=(
             *_list_numbers(gate),
             *((blocks.Prose(paragraphs=notes, tone="quiet"),) if notes else ()),
-            *_list_evidence(gate, verdict, record),
+            *_EVIDENCE[gate.gate](gate.evidence, gate, verdict, record),
         ),
     )
 
 
 def _list_numbers(gate: metrics.GateFinding) -> Iterator[blocks.Table]:
     """List what was asked and whether it holds, and then what else was measured."""
-    numbers: list[metrics.GateNumber] = [*gate.checks, *gate_facts.list_unlimited(gate)]
+    asked = {one.target for one in gate.checks}
+    unlimited = (one for one in gate.numbers if one.target not in asked)
+    numbers: list[metrics.GateNumber] = [*gate.checks, *unlimited]
     columns: list[blocks.Column[metrics.GateNumber]] = [
         ("number", lambda one: _name_target(one.target)),
         ("value", _write_value),
@@ -147,17 +149,6 @@ def _is_percent(target: str) -> bool:
 
 def _write_number(value: float | Undefined) -> str:
     return "–" if isinstance(value, Undefined) else f"{value:.4g}"
-
-
-def _list_evidence(
-    gate: metrics.GateFinding, verdict: Verdict, record: RunRecord | None
-) -> Iterator[blocks.Block]:
-    listed: dict[str, Callable[..., Iterator[blocks.Block]]] = {
-        "reliability": _list_reliability,
-        "stability": _list_stability,
-        "metrics": _list_metrics,
-    }
-    yield from listed[gate.gate](gate.evidence, gate, verdict, record)
 
 
 def _count_rest(count: int) -> tuple[str, ...]:
@@ -322,6 +313,14 @@ def _list_stability(
     if len(worst) > MOST_RUNS:
         notes.insert(0, f"{as_count(len(worst) - MOST_RUNS, 'further run')} not listed.")
     yield blocks.Prose(paragraphs=tuple(notes), tone="quiet")
+
+
+#: What lists the runs behind each gate, by its name.
+_EVIDENCE: dict[str, Callable[..., Iterator[blocks.Block]]] = {
+    "reliability": _list_reliability,
+    "stability": _list_stability,
+    "metrics": _list_metrics,
+}
 
 
 def _list_counting(evidence: metrics.StabilityEvidence) -> list[str]:

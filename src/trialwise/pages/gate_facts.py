@@ -15,7 +15,6 @@ from trialwise.documents.printable import cut_middle
 from trialwise.model.claim import PopulationClaim
 from trialwise.model.metrics import (
     GateFinding,
-    GateNumber,
     InputScore,
     MetricsEvidence,
     PassK,
@@ -139,12 +138,6 @@ def count_runs(gate: GateFinding) -> str:
     """Count how many runs a gate is about."""
     runs = as_count(gate.runs, "run")
     return runs if gate.inputs == 1 else f"{runs} of each of {as_count(gate.inputs, 'input')}"
-
-
-def list_unlimited(gate: GateFinding) -> list[GateNumber]:
-    """List the numbers of a block that nothing was asked of."""
-    asked = {one.target for one in gate.checks}
-    return [one for one in gate.numbers if one.target not in asked]
 
 
 def describe_passing(evidence: MetricsEvidence | ReliabilityEvidence) -> str:

@@ -270,9 +270,8 @@ def plan_precision(
         trials: Says what this many trials would do.
         settings: The fields of `EstimateSettings`.
     """
-    question = fixed_sizing.PrecisionQuestion(
-        rate=rate, margin=margin, trials=trials, **_read_settings(settings)
-    )
+    more = _read_settings(settings)
+    question = fixed_sizing.PrecisionQuestion(rate=rate, margin=margin, trials=trials, **more)
     return SizingAnswer(fixed_sizing.plan_precision(question))
 
 

@@ -219,11 +219,9 @@ def build_gates(
 def _names_samplings(given: Fields, samplings: list[str] | None, context: Reader) -> bool:
     """Return whether a gate names several samplings; those that there are not are reported."""
     several: list[str] = given.get("samplings", [])
-    for name in several if samplings is not None else ():
-        if name not in (samplings or ()):
-            hint = written.suggest_name(
-                name, samplings or [], f"there are {_list_words(samplings or [])}"
-            )
+    for name in several:
+        if samplings is not None and name not in samplings:
+            hint = written.suggest_name(name, samplings, f"there are {_list_words(samplings)}")
             context.refuse(given.at("samplings"), f"there is no sampling `{name}`; {hint}")
     return bool(several)
 
