@@ -17,6 +17,7 @@ from scipy.optimize import brentq
 from scipy.stats import binom
 
 from trialwise.errors import InvalidArgument
+from trialwise.model.claim import PopulationClaim
 from trialwise.model.contract import Contract
 from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import StopReason
@@ -40,7 +41,7 @@ from trialwise.procedures.gate_measures import (
     measure_stability,
 )
 from trialwise.procedures.gates import PROCEDURE as GATES
-from trialwise.procedures.metrics import Intervals, Measured, Reach
+from trialwise.procedures.metrics import Intervals, Measured
 from trialwise.procedures.run_plan import plan_run
 from trialwise.stats.result_types import Interval, Undefined
 from trialwise.stats.trace_stability import TraceShape
@@ -67,13 +68,17 @@ def trials(*records: str, shape: TraceShape | None = None) -> dict[str, list[Tri
     }
 
 
-def scored(*records: str, reach: Reach = Reach.INPUTS, **asked: Any) -> dict[str, Measured]:
+def scored(
+    *records: str, reach: PopulationClaim = PopulationClaim.FIXED_INPUTS, **asked: Any
+) -> dict[str, Measured]:
     runs = trials(*records)
     _, found = measure_scores(Metrics(**asked), runs, dict.fromkeys(runs, ("c",)), reach)
     return dict(found)
 
 
-def relied(*records: str, reach: Reach = Reach.INPUTS) -> dict[str, Measured]:
+def relied(
+    *records: str, reach: PopulationClaim = PopulationClaim.FIXED_INPUTS
+) -> dict[str, Measured]:
     runs = trials(*records)
     _, found = measure_reliability(Reliability(), runs, dict.fromkeys(runs, ("c",)), reach)
     return dict(found)
@@ -92,7 +97,9 @@ def test_every_target_that_needs_no_k_has_a_number() -> None:
     seen = TraceShape(
         total_calls=1, distinct_calls=1, distinct_tools=1, assistant_lengths=(9, 9), tokens=0.0
     )
-    _, steady = measure_stability(Stability(), trials("PP", shape=seen), {}, Reach.INPUTS)
+    _, steady = measure_stability(
+        Stability(), trials("PP", shape=seen), {}, PopulationClaim.FIXED_INPUTS
+    )
     found = scored("PP") | relied("PP") | dict(steady)
     named = {one for gate in ("reliability", "stability", "metrics") for one in targets_of(gate)}
 
@@ -130,8 +137,11 @@ def test_a_biased_figure_has_no_interval_over_a_population() -> None:
     """Six runs that agree are no sign that the population's inputs do."""
     records = ("PPPPPP", "PPPPPF", "FFFFFF")
     for found, target in (
-        (scored(*records, reach=Reach.POPULATION), "metrics.flakiness"),
-        (relied(*records, reach=Reach.POPULATION), "reliability.variance_amplification"),
+        (scored(*records, reach=PopulationClaim.SUPERPOPULATION), "metrics.flakiness"),
+        (
+            relied(*records, reach=PopulationClaim.SUPERPOPULATION),
+            "reliability.variance_amplification",
+        ),
     ):
         reason = found[target].interval
         assert isinstance(reason, Undefined)
@@ -141,7 +151,7 @@ def test_a_biased_figure_has_no_interval_over_a_population() -> None:
 @pytest.mark.parametrize("target", ["metrics.flakiness", "reliability.variance_amplification"])
 def test_a_claim_of_nothing_has_no_interval(target: str) -> None:
     """The trials are known."""
-    nothing = Reach.NOTHING
+    nothing = PopulationClaim.NO_GENERALISATION
     found = (scored("PPF", reach=nothing) | relied("PPF", reach=nothing))[target].interval
 
     assert isinstance(found, Undefined)
@@ -186,7 +196,7 @@ def test_a_variance_over_a_population_is_covered(rates: tuple[float, ...]) -> No
         for repeats in Counter(counts).values():
             ways //= math.factorial(repeats)
         scores = [[1.0] * c + [0.0] * (2 - c) for c in counts]
-        found = Intervals(Reach.POPULATION, 0.9).of_variance(scores)
+        found = Intervals(PopulationClaim.SUPERPOPULATION, 0.9).of_variance(scores)
         assert isinstance(found, Interval)
         assert 0 <= found.low <= found.high <= 0.25
         covered += ways * math.prod(chance[c] for c in counts) * (truth in found)
@@ -210,12 +220,12 @@ def test_a_variance_over_a_population_is_a_share_of_the_greatest() -> None:
             - math.log(2 / 0.2) / 3
         )
 
-    found = Intervals(Reach.POPULATION, 0.8).of_variance(scores)
+    found = Intervals(PopulationClaim.SUPERPOPULATION, 0.8).of_variance(scores)
     assert isinstance(found, Interval)
 
     assert 3 / 8 * brentq(spent, 1e-12, share) == pytest.approx(found.low)
     assert 3 / 8 * brentq(spent, share, 1 - 1e-12) > found.high == 0.25
-    still = Intervals(Reach.POPULATION, 0.8).of_variance([[0.7] * 3] * 40)
+    still = Intervals(PopulationClaim.SUPERPOPULATION, 0.8).of_variance([[0.7] * 3] * 40)
     assert isinstance(still, Interval)
     assert (0.0, 3 / 8 * (1 - 0.1 ** (1 / 40))) == pytest.approx(tuple(still))
 
@@ -223,7 +233,7 @@ def test_a_variance_over_a_population_is_a_share_of_the_greatest() -> None:
 def test_one_input_is_no_population() -> None:
     """Of itself it tells: a score of 1 in all of n runs is at least (α/2)^(1/n)."""
     here = interval(scored("PPPP")["metrics.score"])
-    beyond = scored("PPPP", reach=Reach.POPULATION)["metrics.score"].interval
+    beyond = scored("PPPP", reach=PopulationClaim.SUPERPOPULATION)["metrics.score"].interval
 
     assert (0.025**0.25, 1.0) == pytest.approx(tuple(here))
     assert isinstance(beyond, Undefined)

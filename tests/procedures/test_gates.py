@@ -45,7 +45,7 @@ from trialwise.model.plan import Plan
 from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome, Trial
 from trialwise.model.verdict import Decision, Verdict
 from trialwise.procedures.composite import compose
-from trialwise.procedures.metrics import Intervals, Reach
+from trialwise.procedures.metrics import Intervals
 from trialwise.procedures.run_plan import plan_run
 from trialwise.procedures.run_verdict import decide_run
 from trialwise.stats.result_types import Interval, Undefined
@@ -468,7 +468,9 @@ def test_the_mean_over_inputs_is_no_pooled_rate() -> None:
 @settings(max_examples=40)
 def test_pass_k_is_the_share_of_the_subsets(outcomes: list[list[bool]], k: int) -> None:
     """Counted in fractions: 1 − C(n−c, k)/C(n, k) and C(c, k)/C(n, k), then the mean."""
-    row = Intervals(Reach.INPUTS, 0.95).pass_k([(4, sum(each)) for each in outcomes], k)
+    row = Intervals(PopulationClaim.FIXED_INPUTS, 0.95).pass_k(
+        [(4, sum(each)) for each in outcomes], k
+    )
     counts = [sum(each) for each in outcomes]
     at = sum((1 - Fraction(comb(4 - c, k), comb(4, k)) for c in counts), Fraction(0))
     hat = sum((Fraction(comb(c, k), comb(4, k)) for c in counts), Fraction(0))
@@ -541,7 +543,7 @@ def test_one_input_has_the_exact_interval() -> None:
 
     Of ten runs two failed, so each three of them hold a pass: the estimate of pass@3 is 1.
     """
-    row = Intervals(Reach.INPUTS, 0.9).pass_k([(10, 8)], 3)
+    row = Intervals(PopulationClaim.FIXED_INPUTS, 0.9).pass_k([(10, 8)], 3)
     low, high = beta.ppf(0.05, 8, 3), beta.ppf(0.95, 9, 2)
     assert isinstance(row.pass_hat_k_interval, Interval)
     assert isinstance(row.pass_at_k_interval, Interval)
@@ -558,7 +560,7 @@ def test_the_mean_over_these_inputs_is_covered(k: int) -> None:
     What two intervals have in common is shorter than either would be alone.
     """
     rows = {
-        (a, b): Intervals(Reach.INPUTS, 0.9).pass_k([(7, a), (6, b)], k)
+        (a, b): Intervals(PopulationClaim.FIXED_INPUTS, 0.9).pass_k([(7, a), (6, b)], k)
         for a, b in product(range(8), range(7))
     }
     for p, q in [(0.5, 0.5), (0.9, 0.1), (0.99, 0.95), (0.3, 0.8), (1.0, 0.0)]:
@@ -586,7 +588,7 @@ def test_the_ends_move_with_k_as_the_figure_does(
     """pass@k cannot fall with k and pass^k cannot rise; each estimate is inside its interval."""
     tasks = [(trials, min(passed, trials)) for trials, passed in counts]
     rows = [
-        Intervals(Reach.INPUTS, confidence).pass_k(tasks, k)
+        Intervals(PopulationClaim.FIXED_INPUTS, confidence).pass_k(tasks, k)
         for k in range(1, min(trials for trials, _ in tasks) + 1)
     ]
     for row in rows:
@@ -606,7 +608,10 @@ def test_the_ends_move_with_k_as_the_figure_does(
 def test_the_ends_of_the_report_move_with_k() -> None:
     """Four inputs with 5 trials each: the lower end of pass@2 is not below that of pass@1."""
     tasks = [(5, 5), (5, 2), (5, 2), (5, 1)]
-    lows = [Intervals(Reach.INPUTS, 0.95).pass_k(tasks, k).pass_at_k_interval for k in (1, 2, 5)]
+    lows = [
+        Intervals(PopulationClaim.FIXED_INPUTS, 0.95).pass_k(tasks, k).pass_at_k_interval
+        for k in (1, 2, 5)
+    ]
     ends = [one.low for one in lows if isinstance(one, Interval)]
 
     assert 3 == len(ends)
@@ -646,8 +651,8 @@ def test_the_spread_and_the_late_runs_are_covered(rates: tuple[float, ...]) -> N
 def test_good_inputs_have_short_intervals_on_both_sides() -> None:
     """Ten of ten and nine of ten: the means are 1 for any of ten runs and .85 for all of three."""
     tasks = [(10, 10), (10, 9)]
-    some = Intervals(Reach.INPUTS, 0.95).pass_k(tasks, 10).pass_at_k_interval
-    every = Intervals(Reach.INPUTS, 0.95).pass_k(tasks, 3).pass_hat_k_interval
+    some = Intervals(PopulationClaim.FIXED_INPUTS, 0.95).pass_k(tasks, 10).pass_at_k_interval
+    every = Intervals(PopulationClaim.FIXED_INPUTS, 0.95).pass_k(tasks, 3).pass_hat_k_interval
     assert isinstance(some, Interval)
     assert isinstance(every, Interval)
     # The exact one of each input at 1 − α/4, and the bound of six values at 1 − α/2.

@@ -20,6 +20,7 @@ from trialwise.documents.numbers import as_count
 from trialwise.engine.criterion_progress import combine_stops
 from trialwise.engine.run_state import RunOutcome
 from trialwise.errors import InvalidArgument
+from trialwise.model.claim import PopulationClaim
 from trialwise.model.codec import to_plain
 from trialwise.model.evidence import Spending, StopReason
 from trialwise.model.metrics import PassK
@@ -28,7 +29,7 @@ from trialwise.model.run import Trials
 from trialwise.model.trial import Analysis, CheckResult, ErrorClass, FailReason, Outcome, Trial
 from trialwise.outcomes.outcome_rows import OutcomeRow, Outcomes, Problems
 from trialwise.procedures.criterion_rows import Stream
-from trialwise.procedures.metrics import Intervals, Reach, usual_ks
+from trialwise.procedures.metrics import Intervals, usual_ks
 from trialwise.stats.latency_percentiles import LatencySummary, latency_summary
 from trialwise.stats.rate_intervals import clopper_pearson, wilson_interval
 from trialwise.stats.result_types import Interval, Rule, Undefined
@@ -469,7 +470,9 @@ def _measure_criterion(
         rate=passed / len(rows),
         inputs=tuple(inputs),
         # A file does not say how its inputs were chosen, so they count as a sample.
-        pass_k=tuple(Intervals(Reach.POPULATION, confidence).pass_k(tasks, k) for k in known),
+        pass_k=tuple(
+            Intervals(PopulationClaim.SUPERPOPULATION, confidence).pass_k(tasks, k) for k in known
+        ),
         latency=latency_summary(latencies) if latencies else untimed,
     )
 

@@ -26,7 +26,6 @@ from trialwise.procedures.metrics import (
     PASS_HAT_K,
     Intervals,
     PassFigure,
-    Reach,
     mean_of,
     usual_ks,
 )
@@ -210,7 +209,7 @@ def compute_passes(trials: int, passed: int, k: int, confidence: float) -> PassK
         k: At most the trials.
         confidence: The confidence of each interval.
     """
-    return Intervals(Reach.INPUTS, confidence).pass_k([(trials, passed)], k)
+    return Intervals(PopulationClaim.FIXED_INPUTS, confidence).pass_k([(trials, passed)], k)
 
 
 def list_input_passes(
@@ -343,7 +342,7 @@ def list_decay_steps(
     tasks = [(one.summary.runs, sum(one.summary.outcomes)) for one in evidence.inputs]
     # Inputs with the same counts have the same interval, and there are few different counts.
     figure = PassFigure(cache(pass_hat_k), cache(pass_hat_k_interval), rises=False)
-    intervals = Intervals(Reach.of(claim), confidence)
+    intervals = Intervals(claim, confidence)
     steps: list[Step] = []
     for place in sorted(set(thin_out(len(evidence.decay_curve), POINTS))):
         k = place + 1

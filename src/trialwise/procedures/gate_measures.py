@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 
 from trialwise import stats
+from trialwise.model.claim import PopulationClaim
 from trialwise.model.gate import Metrics, Reliability, Stability, find_target, targets_of
 from trialwise.model.metrics import (
     CriterionPassK,
@@ -35,7 +36,7 @@ _NOTHING = metrics.Measured(metrics.UNTRIED, metrics.UNTRIED)
 
 
 def measure_reliability(
-    gate: Reliability, runs: metrics.Runs, graders: metrics.Graders, reach: metrics.Reach
+    gate: Reliability, runs: metrics.Runs, graders: metrics.Graders, claim: PopulationClaim
 ) -> tuple[ReliabilityEvidence, Mapping[str, metrics.Measured]]:
     """Measure the summary of every input, and the number of every target.
 
@@ -43,7 +44,7 @@ def measure_reliability(
         gate: What is asked.
         runs: The runs of each input, in the order of inputs.
         graders: The criteria of each input, all of which a run passes.
-        reach: What intervals are about.
+        claim: What intervals are about.
     """
     outcomes = {
         name: [all(trial.outcome(one).passed for one in graders[name]) for trial in mine]
@@ -71,7 +72,7 @@ def measure_reliability(
     )
     measured = {"reliability.runs": metrics.Measured(fewest, metrics.COUNTED)}
     for name, found in _find_intervals(
-        summaries, metrics.Intervals(reach, gate.confidence)
+        summaries, metrics.Intervals(claim, gate.confidence)
     ).items():
         mean = metrics.mean_of([getattr(one, name) for one in summaries])
         measured[f"reliability.{name}"] = metrics.Measured(mean, metrics.percent(found))
@@ -137,7 +138,7 @@ def measure_stability(
     gate: Stability,
     runs: metrics.Runs,
     graders: metrics.Graders,  # noqa: ARG001
-    reach: metrics.Reach,
+    claim: PopulationClaim,
 ) -> tuple[StabilityEvidence, Mapping[str, metrics.Measured]]:
     """Measure the sub-scores of every run, and the number of every target.
 
@@ -145,7 +146,7 @@ def measure_stability(
         gate: What is asked.
         runs: The runs of each input, in the order of inputs.
         graders: Not asked: traces are looked at.
-        reach: What intervals are about.
+        claim: What intervals are about.
     """
     every = [one for mine in runs.values() for one in mine]
     scored = [
@@ -169,7 +170,7 @@ def measure_stability(
     }
     measured["stability.drifted"] = metrics.Measured(float(drifted), metrics.COUNTED)
     scores = [[run.weakest_score for run in mine] for mine in scored if mine]
-    return evidence, measured | _measure_weakest(scores, metrics.Intervals(reach, gate.confidence))
+    return evidence, measured | _measure_weakest(scores, metrics.Intervals(claim, gate.confidence))
 
 
 def _measure_weakest(
@@ -219,7 +220,7 @@ _ROW = {
 
 
 def measure_scores(
-    gate: Metrics, runs: metrics.Runs, graders: metrics.Graders, reach: metrics.Reach
+    gate: Metrics, runs: metrics.Runs, graders: metrics.Graders, claim: PopulationClaim
 ) -> tuple[MetricsEvidence, Mapping[str, metrics.Measured]]:
     """Measure the score of every input, and the number of every target.
 
@@ -227,9 +228,9 @@ def measure_scores(
         gate: What is asked.
         runs: The runs of each input, in the order of inputs.
         graders: The criteria that grade the runs of each input; an input without any is unscored.
-        reach: What intervals are about.
+        claim: What intervals are about.
     """
-    intervals = metrics.Intervals(reach, gate.confidence)
+    intervals = metrics.Intervals(claim, gate.confidence)
     scored = {name: mine if graders[name] else () for name, mine in runs.items()}
     stimuli = [_stimulus(name, mine, graders[name], gate) for name, mine in scored.items() if mine]
     evidence = _evidence(gate, scored, graders, stimuli, intervals)
@@ -301,7 +302,7 @@ def _score(stimulus: stats.StimulusScore, intervals: metrics.Intervals) -> Input
     assert not isinstance(stimulus.flakiness, stats.Undefined)
     assert not isinstance(stimulus.aggregate_score, stats.Undefined)
     trials, passed = stimulus.metrics.trials, stimulus.metrics.successes
-    is_reached = intervals.reach is not metrics.Reach.NOTHING
+    is_reached = intervals.claim is not PopulationClaim.NO_GENERALISATION
     found = stats.clopper_pearson(passed, trials, confidence=intervals.confidence)
     return InputScore(
         input_id=stimulus.name,

@@ -28,7 +28,7 @@ from trialwise.model.verdict import Decision
 from trialwise.procedures.characteristic import Characteristic
 from trialwise.procedures.composite import combine
 from trialwise.procedures.gate_measures import MEASURES
-from trialwise.procedures.metrics import Measured, Reach
+from trialwise.procedures.metrics import Measured
 from trialwise.stats.result_types import Undefined
 
 _ONCE = frozenset({SamplingMode.WITHOUT_REPLACEMENT, SamplingMode.EXHAUSTIVE})
@@ -228,8 +228,8 @@ class _GatedRuns:
 
     def measure(self) -> tuple[GateEvidence, Mapping[str, Measured]]:
         """Measure what the gate is about, and the number of every target."""
-        reach = Reach.of(self.plan.claim.population)
-        return MEASURES[self.gate.name](self.gate, self.runs, self.graders, reach)
+        claim = self.plan.claim.population
+        return MEASURES[self.gate.name](self.gate, self.runs, self.graders, claim)
 
     @property
     def is_whole(self) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
-from enum import Enum, auto
 from typing import NamedTuple, TypeAlias
 
 from trialwise import stats
@@ -28,24 +27,8 @@ COUNTED = stats.Undefined("it is a count of these runs and estimates nothing")
 _MOST_KS = 6
 
 
-class Reach(Enum):
-    """What an interval over inputs is about."""
-
-    INPUTS = auto()
-    """The mean over exactly these inputs: only their replies are random."""
-    POPULATION = auto()
-    """The mean over the population that the inputs are independent draws of."""
-    NOTHING = auto()
-    """These trials alone, which are known."""
-
-    @classmethod
-    def of(cls, claim: PopulationClaim) -> Reach:
-        """Return what a run claims."""
-        reaches = {
-            PopulationClaim.SUPERPOPULATION: cls.POPULATION,
-            PopulationClaim.NO_GENERALISATION: cls.NOTHING,
-        }
-        return reaches.get(claim, cls.INPUTS)
+#: Claims of which an interval is about more than these inputs, or about less.
+_POPULATION, _NOTHING = PopulationClaim.SUPERPOPULATION, PopulationClaim.NO_GENERALISATION
 
 
 def usual_ks(fewest: int) -> list[int]:
@@ -93,7 +76,8 @@ class Intervals(NamedTuple):
     that passes with an interval far below its limit says so.
     """
 
-    reach: Reach
+    claim: PopulationClaim
+    """The mean over exactly these inputs, over their population, or of nothing but these trials."""
     confidence: float
 
     def pass_k(self, tasks: Sequence[tuple[int, int]], k: int) -> PassK:
@@ -103,7 +87,7 @@ class Intervals(NamedTuple):
             tasks: (trials, passed) of each input, at least one of each.
             k: How many further trials.
 
-        >>> row = Intervals(Reach.INPUTS, 0.95).pass_k([(5, 3)], 2)
+        >>> row = Intervals(PopulationClaim.FIXED_INPUTS, 0.95).pass_k([(5, 3)], 2)
         >>> row.pass_at_k, row.pass_hat_k, round(row.pass_hat_k_plugin, 2)
         (0.9, 0.3, 0.36)
         """
@@ -149,7 +133,7 @@ class Intervals(NamedTuple):
             ks: The k of each, at most its trials.
         """
         estimate = figure.average(tasks, ks)
-        if self.reach is not Reach.INPUTS:
+        if self.claim in (_POPULATION, _NOTHING):
             return self.of_mean(estimate, len(tasks), 1)
         if len(tasks) == 1:
             found = figure.exact(*tasks[0], ks[0], confidence=self.confidence)
@@ -176,14 +160,14 @@ class Intervals(NamedTuple):
             inputs: How many inputs.
             runs: Independent values behind the number of each input, at the fewest.
         """
-        if self.reach is Reach.NOTHING:
+        if self.claim is _NOTHING:
             return UNREACHED
-        if self.reach is Reach.POPULATION and inputs < 2:
+        if self.claim is _POPULATION and inputs < 2:
             return stats.Undefined("an interval over a population needs at least two inputs")
         # Repeated runs of one input say nothing more of the population that it is drawn from.
-        count = inputs * runs if self.reach is Reach.INPUTS else inputs
+        count = inputs if self.claim is _POPULATION else inputs * runs
         found = stats.bounded_mean_interval(mean, count, confidence=self.confidence)
-        about = "these inputs" if self.reach is Reach.INPUTS else "the inputs' population"
+        about = "the inputs' population" if self.claim is _POPULATION else "these inputs"
         return replace(found, confidence=self.confidence, method=f"{found.method} over {about}")
 
     def of_mapped(
@@ -199,8 +183,8 @@ class Intervals(NamedTuple):
             figure: Of a rate.
             name: The name of the figure, for the method.
         """
-        if self.reach is not Reach.INPUTS:
-            return UNREACHED if self.reach is Reach.NOTHING else _BIASED
+        if self.claim in (_POPULATION, _NOTHING):
+            return UNREACHED if self.claim is _NOTHING else _BIASED
         parts = []
         for trials, passed in tasks:
             rate = stats.clopper_pearson(passed, trials, confidence=self._share(len(tasks)))
@@ -215,7 +199,7 @@ class Intervals(NamedTuple):
             lengths: Runs of each input.
             mean: What was observed, from 0 to 1.
         """
-        if self.reach is not Reach.INPUTS:
+        if self.claim in (_POPULATION, _NOTHING):
             return self.of_mean(mean, len(lengths), 1)
         weights = [
             2 * place / (runs * (runs + 1)) for runs in lengths for place in range(1, runs + 1)
@@ -228,7 +212,7 @@ class Intervals(NamedTuple):
         Args:
             scores: The scores of each input's runs, at least two.
         """
-        if self.reach is not Reach.INPUTS:
+        if self.claim in (_POPULATION, _NOTHING):
             return self._of_sample_variance(scores)
         parts: list[stats.Interval] = []
         for mine in scores:
