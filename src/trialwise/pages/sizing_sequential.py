@@ -20,6 +20,7 @@ from trialwise.pages.sizing import guide_rates, list_costs, make_page
 from trialwise.procedures import sequential_designs
 from trialwise.procedures.sizing import sequential_sizing as sizing
 from trialwise.procedures.sizing.sizing_base import Spread, expect_half
+from trialwise.stats.sequential.bound import default_alternative
 from trialwise.stats.sequential.design import Method, SequentialDesign
 
 _ASK_EXPECTED = "Say with --expect which rate you expect. "
@@ -67,7 +68,7 @@ def _is_usual(question: sizing.SequentialQuestion) -> bool:
     required = question.required_rate
     return question == sizing.SequentialQuestion(
         required_rate=required,
-        alternative_rate=sizing.SequentialQuestion.usual_alternative(required),
+        alternative_rate=default_alternative(required),
         expected_rate=question.expected_rate,
         confidence=question.confidence,
         prices=replace(question.prices, trial_s=None),

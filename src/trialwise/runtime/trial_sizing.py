@@ -27,10 +27,12 @@ from trialwise.pages.sizing import build_sizing_page
 from trialwise.procedures.sizing import comparison_sizing, fixed_sizing, paired_sizing
 from trialwise.procedures.sizing import regression_sizing as measured_sizing
 from trialwise.procedures.sizing import sequential_sizing as sizing
-from trialwise.procedures.sizing.sizing_base import Prices, SizingPlan
+from trialwise.procedures.sizing.sizing_base import Prices, SizingPlan, expect_half
 from trialwise.renderers.capabilities import Capabilities, read_capabilities
 from trialwise.renderers.document_text import render_document_text
+from trialwise.stats.compliance_cutoffs import check_required_rate
 from trialwise.stats.paired import PairedQuestion
+from trialwise.stats.sequential.bound import default_alternative
 from trialwise.stores.baselines import FileDesignCache
 from trialwise.validation import require_open_rate
 
@@ -147,7 +149,8 @@ def plan(
             more than a thousand trials the search takes a while.
         settings: The fields of `TestSettings`.
     """
-    usual = sizing.SequentialQuestion.usual_alternative(rate)
+    # The bad rate is ten points lower by default, but at least 1 %.
+    usual = default_alternative(check_required_rate(rate))
     question = sizing.SequentialQuestion(
         required_rate=rate,
         alternative_rate=usual if alternative is None else alternative,
@@ -182,10 +185,9 @@ def plan_compliance(
         trials: Says what this many trials would do.
         settings: The fields of `TestSettings`.
     """
-    usual = fixed_sizing.ComplianceQuestion.usual_better(rate)
     question = fixed_sizing.ComplianceQuestion(
         required_rate=rate,
-        better_rate=usual if better is None else better,
+        better_rate=expect_half(rate) if better is None else better,
         margin=margin,
         trials=trials,
         **_read_settings(settings),

@@ -112,16 +112,11 @@ class ComplianceQuestion(sizing_base.PowerQuestion):
     counts: ClassVar[str] = "trials"
 
     def __post_init__(self) -> None:
-        sizing_base.PowerQuestion.__post_init__(self)
         required = compliance_cutoffs.check_required_rate(self.required_rate)
+        sizing_base.PowerQuestion.__post_init__(self)
         named = f"the required rate ({required:g})"
         self.require("margin", (self.margin or 0.0) < required, f"lie below {named}")
         self.require("better_rate", self.better_rate > required, f"lie above {named}")
-
-    @classmethod
-    def usual_better(cls, required_rate: float) -> float:
-        """Return the better rate where none is given: midway between the requirement and 1."""
-        return float((as_written(compliance_cutoffs.check_required_rate(required_rate)) + 1) / 2)
 
 
 class RuleAt(NamedTuple):

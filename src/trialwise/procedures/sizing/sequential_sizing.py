@@ -61,8 +61,8 @@ class SequentialQuestion(sizing_base.PowerQuestion):
     counts: ClassVar[str] = "batch criteria concurrency max_trials"
 
     def __post_init__(self) -> None:
-        sizing_base.PowerQuestion.__post_init__(self)
         required = check_required_rate(self.required_rate)
+        sizing_base.PowerQuestion.__post_init__(self)
         allowed = f"lie below the required rate ({required:g})"
         self.require("alternative_rate", self.alternative_rate < required, allowed)
         # Errors that add up to 1 are kept by a coin, without any trial.
@@ -88,11 +88,6 @@ class SequentialQuestion(sizing_base.PowerQuestion):
     def beta(self) -> float:
         """1 − power, in decimals."""
         return complement(self.power)
-
-    @classmethod
-    def usual_alternative(cls, required_rate: float) -> float:
-        """Return the bad rate where none is given: ten points lower, but at least 1 %."""
-        return bound.default_alternative(check_required_rate(required_rate))
 
     @property
     def fixed_trials(self) -> int:
