@@ -57,62 +57,52 @@ class Target(NamedTuple):
     """Whether every report lists it; the others stand in the table of the runs."""
 
 
+def _count(meaning: str, *, is_listed: bool = True) -> Target:
+    """Return the count of something that is better rare."""
+    return Target(Basis.COUNT, meaning, math.inf, lower_is_better=True, is_listed=is_listed)
+
+
+_MIXED = "how mixed the runs of an input are: 0 % if all agree, 100 % for half and half"
+_SWING = "variance of the weakest scores between runs of one input"
+_RARER = "mean share of the rarer outcome"
+_OBSERVED = "the same, from the observed rate of each input"
+_BY_GATE: dict[str, dict[str, Target]] = {
+    "reliability": {
+        "runs": Target(Basis.COUNT, "smallest number of runs of an input", math.inf),
+        "pass_at_k": Target(Basis.UNBIASED, "share of inputs with at least one passing run", 100),
+        "passhat_k": Target(Basis.UNBIASED, "share of inputs with passing runs only", 100),
+        "variance_amplification": Target(Basis.HEURISTIC, _MIXED, 100, lower_is_better=True),
+        "graceful_degradation": Target(
+            Basis.HEURISTIC, "share of passing runs, where later runs count more", 100
+        ),
+    },
+    "stability": {
+        "score": Target(Basis.HEURISTIC, "mean of the runs' weakest scores"),
+        "weakest_score": Target(Basis.HEURISTIC, "weakest score of the worst run"),
+        "variance": Target(Basis.HEURISTIC, _SWING, 0.25, lower_is_better=True),
+        **{
+            one: Target(
+                Basis.HEURISTIC, f"lowest {one.replace('_', ' ')} of all runs", is_listed=False
+            )
+            for one in SUB_SCORES
+        },
+        "drifted": _count("runs with a sub-score below its floor", is_listed=False),
+    },
+    "metrics": {
+        "pass_rate": Target(Basis.UNBIASED, "mean pass rate of the inputs"),
+        "pass_at.K": Target(Basis.UNBIASED, "chance that at least one of K runs passes"),
+        "pass_at_naive.K": Target(Basis.PLUG_IN, _OBSERVED),
+        "pass_hat.K": Target(Basis.UNBIASED, "chance that all of K runs pass"),
+        "pass_hat_plugin.K": Target(Basis.PLUG_IN, _OBSERVED),
+        "score": Target(Basis.UNBIASED, "mean score of the inputs"),
+        "flakiness": Target(Basis.PLUG_IN, _RARER, 50, lower_is_better=True),
+        "flaky": _count("inputs that both passed and failed"),
+        "unscored": _count("inputs without graders or without a run"),
+    },
+}
 #: The whole grammar of gates: each target by its path, where K stands for a number of trials.
 TARGETS = {
-    "reliability.runs": Target(Basis.COUNT, "smallest number of runs of an input", math.inf),
-    "reliability.pass_at_k": Target(
-        Basis.UNBIASED, "share of inputs with at least one passing run", 100
-    ),
-    "reliability.passhat_k": Target(Basis.UNBIASED, "share of inputs with passing runs only", 100),
-    "reliability.variance_amplification": Target(
-        Basis.HEURISTIC,
-        "how mixed the runs of an input are: 0 % if all agree, 100 % for half and half",
-        100,
-        lower_is_better=True,
-    ),
-    "reliability.graceful_degradation": Target(
-        Basis.HEURISTIC, "share of passing runs, where later runs count more", 100
-    ),
-    "stability.score": Target(Basis.HEURISTIC, "mean of the runs' weakest scores"),
-    "stability.weakest_score": Target(Basis.HEURISTIC, "weakest score of the worst run"),
-    "stability.variance": Target(
-        Basis.HEURISTIC,
-        "variance of the weakest scores between runs of one input",
-        0.25,
-        lower_is_better=True,
-    ),
-    **{
-        f"stability.{name}": Target(
-            Basis.HEURISTIC, f"lowest {name.replace('_', ' ')} of all runs", is_listed=False
-        )
-        for name in SUB_SCORES
-    },
-    "stability.drifted": Target(
-        Basis.COUNT,
-        "runs with a sub-score below its floor",
-        math.inf,
-        lower_is_better=True,
-        is_listed=False,
-    ),
-    "metrics.pass_rate": Target(Basis.UNBIASED, "mean pass rate of the inputs"),
-    "metrics.pass_at.K": Target(Basis.UNBIASED, "chance that at least one of K runs passes"),
-    "metrics.pass_at_naive.K": Target(
-        Basis.PLUG_IN, "the same, from the observed rate of each input"
-    ),
-    "metrics.pass_hat.K": Target(Basis.UNBIASED, "chance that all of K runs pass"),
-    "metrics.pass_hat_plugin.K": Target(
-        Basis.PLUG_IN, "the same, from the observed rate of each input"
-    ),
-    "metrics.score": Target(Basis.UNBIASED, "mean score of the inputs"),
-    "metrics.flakiness": Target(
-        Basis.PLUG_IN, "mean share of the rarer outcome", 50, lower_is_better=True
-    ),
-    "metrics.flaky": Target(
-        Basis.COUNT, "inputs that both passed and failed", math.inf, lower_is_better=True
-    ),
-    "metrics.unscored": Target(
-        Basis.COUNT, "inputs without graders or without a run", math.inf, lower_is_better=True
-    ),
+    f"{gate}.{name}": target for gate, mine in _BY_GATE.items() for name, target in mine.items()
 }
 #: A number of trials at the end of a path, such as 3 in `metrics.pass_hat.3`.
 _K = re.compile(r"(?<=\.)[1-9][0-9]{0,8}$")
