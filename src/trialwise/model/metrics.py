@@ -46,10 +46,6 @@ class CriterionPassK:
     criterion: str
     pass_k: tuple[PassK, ...]
 
-    def after_early_stop(self) -> CriterionPassK:
-        """Return the same of runs that are not all that were planned."""
-        return replace(self, pass_k=tuple(one.after_early_stop() for one in self.pass_k))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputScore:
@@ -127,11 +123,12 @@ class MetricsEvidence(_GateEvidence):
 
     def after_early_stop(self) -> Self:
         """Return the same of runs that are not all that were planned."""
-        return replace(
-            self,
-            pass_k=tuple(one.after_early_stop() for one in self.pass_k),
-            criteria=tuple(one.after_early_stop() for one in self.criteria),
-        )
+
+        def mark(rows: tuple[PassK, ...]) -> tuple[PassK, ...]:
+            return tuple(row.after_early_stop() for row in rows)
+
+        criteria = tuple(replace(one, pass_k=mark(one.pass_k)) for one in self.criteria)
+        return replace(self, pass_k=mark(self.pass_k), criteria=criteria)
 
     @property
     def ks(self) -> list[int]:

@@ -81,7 +81,7 @@ def measure_reliability(
 
 def _find_intervals(
     summaries: Sequence[stats.ReliabilitySummary], intervals: metrics.Intervals
-) -> dict[str, stats.Interval | stats.Undefined]:
+) -> dict[str, metrics.Found]:
     """Return the intervals of means over inputs, before they are rounded to whole percents."""
     tasks = [(one.runs, sum(one.outcomes)) for one in summaries]
     # All runs of an input together: k is their number.
@@ -267,7 +267,7 @@ def _evidence(
     fewest = min((len(mine) for mine in runs.values() if mine), default=0)
     ks = gate.k or (metrics.usual_ks(fewest) if fewest else [])
 
-    def tabulate(tasks: Sequence[tuple[int, int]]) -> tuple[PassK, ...]:
+    def tabulate(tasks: metrics.Tasks) -> tuple[PassK, ...]:
         return tuple(intervals.pass_k(tasks, k) for k in ks)
 
     def count_tasks(criterion: str) -> list[tuple[int, int]]:

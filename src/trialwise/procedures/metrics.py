@@ -31,6 +31,12 @@ _MOST_KS = 6
 _POPULATION, _NOTHING = PopulationClaim.SUPERPOPULATION, PopulationClaim.NO_GENERALISATION
 
 
+Tasks: TypeAlias = Sequence[tuple[int, int]]
+"""The trials and the passes of each input."""
+Found: TypeAlias = stats.Interval | stats.Undefined
+"""An interval, or why there is none."""
+
+
 def usual_ks(fewest: int) -> list[int]:
     """1, 2, 4 … and the fewest trials of an input itself, which is the largest k there is.
 
@@ -60,7 +66,7 @@ class PassFigure(NamedTuple):
     rises: bool
     """Whether it grows with k, or falls."""
 
-    def average(self, tasks: Sequence[tuple[int, int]], ks: Sequence[int]) -> float:
+    def average(self, tasks: Tasks, ks: Sequence[int]) -> float:
         """Return the mean of its estimates over inputs, each with its k."""
         return mean_of([self.estimate(*task, k) for task, k in zip(tasks, ks, strict=True)])
 
@@ -80,7 +86,7 @@ class Intervals(NamedTuple):
     """The mean over exactly these inputs, over their population, or of nothing but these trials."""
     confidence: float
 
-    def pass_k(self, tasks: Sequence[tuple[int, int]], k: int) -> PassK:
+    def pass_k(self, tasks: Tasks, k: int) -> PassK:
         """Return the row of one k.
 
         Args:
@@ -108,9 +114,7 @@ class Intervals(NamedTuple):
             pass_hat_k_plugin=mean_of([stats.pass_hat_k_plugin(rate, k) for rate in rates]),
         )
 
-    def of_passes(
-        self, figure: PassFigure, tasks: Sequence[tuple[int, int]], ks: Sequence[int]
-    ) -> stats.Interval | stats.Undefined:
+    def of_passes(self, figure: PassFigure, tasks: Tasks, ks: Sequence[int]) -> Found:
         """Return the interval of a mean over inputs of pass@k or pass^k, with its estimate inside.
 
         One input alone has its exact interval. Over several of these inputs it is what two
@@ -137,7 +141,7 @@ class Intervals(NamedTuple):
             return self.of_mean(estimate, len(tasks), 1)
         if len(tasks) == 1:
             found = figure.exact(*tasks[0], ks[0], confidence=self.confidence)
-            return _widen(found, found, estimate, found.method)
+            return _widen(found, estimate, found.method)
         half = (1 - self.confidence) / 2
         bounded = _bound_mean(figure, tasks, ks, half)
         share = 1 - half / len(tasks)
@@ -150,9 +154,9 @@ class Intervals(NamedTuple):
             low, high = bounded
         method = "bounded mean and exact intervals of these inputs"
         whole = stats.Interval(low, high, confidence=self.confidence)
-        return _widen(whole, (low, high), estimate, method)
+        return _widen(whole, estimate, method)
 
-    def of_mean(self, mean: float, inputs: int, runs: int) -> stats.Interval | stats.Undefined:
+    def of_mean(self, mean: float, inputs: int, runs: int) -> Found:
         """Return the interval of a mean over inputs of a number between 0 and 1.
 
         Args:
@@ -170,9 +174,7 @@ class Intervals(NamedTuple):
         about = "the inputs' population" if self.claim is _POPULATION else "these inputs"
         return replace(found, confidence=self.confidence, method=f"{found.method} over {about}")
 
-    def of_mapped(
-        self, tasks: Sequence[tuple[int, int]], figure: Callable[[float], float], name: str
-    ) -> stats.Interval | stats.Undefined:
+    def of_mapped(self, tasks: Tasks, figure: Callable[[float], float], name: str) -> Found:
         """Bound a figure of the rate that is 1 at one half and falls to 0 on both sides alike.
 
         A mean over these inputs: the exact interval of each input's rate, mapped, each at its share
@@ -192,7 +194,7 @@ class Intervals(NamedTuple):
             parts.append((min(ends), 1.0 if 0.5 in rate else max(ends)))
         return self._average(parts, f"{name} of clopper-pearson")
 
-    def of_weighted(self, lengths: Sequence[int], mean: float) -> stats.Interval | stats.Undefined:
+    def of_weighted(self, lengths: Sequence[int], mean: float) -> Found:
         """Bound the mean of rates in which run i of an input counts i times.
 
         Args:
@@ -206,7 +208,7 @@ class Intervals(NamedTuple):
         ]
         return stats.weighted_mean_interval(mean, weights, confidence=self.confidence)
 
-    def of_variance(self, scores: Sequence[Sequence[float]]) -> stats.Interval | stats.Undefined:
+    def of_variance(self, scores: Sequence[Sequence[float]]) -> Found:
         """Bound the variance between runs of one input, as a mean over inputs.
 
         Args:
@@ -222,9 +224,7 @@ class Intervals(NamedTuple):
             parts.append(part)
         return self._average(parts, "bounded variance")
 
-    def _of_sample_variance(
-        self, scores: Sequence[Sequence[float]]
-    ) -> stats.Interval | stats.Undefined:
+    def _of_sample_variance(self, scores: Sequence[Sequence[float]]) -> Found:
         from statistics import variance
 
         # The sample's, which is unbiased, and at most n/(n−1) times a quarter.
@@ -248,15 +248,13 @@ class Intervals(NamedTuple):
         )
 
 
-def _widen(
-    found: stats.Interval, ends: Iterable[float], estimate: float, method: str
-) -> stats.Interval:
-    low, high = ends
+def _widen(found: stats.Interval, estimate: float, method: str) -> stats.Interval:
+    low, high = found
     return replace(found, low=min(low, estimate), high=max(high, estimate), method=method)
 
 
 def _bound_mean(
-    figure: PassFigure, tasks: Sequence[tuple[int, int]], ks: Sequence[int], error: float
+    figure: PassFigure, tasks: Tasks, ks: Sequence[int], error: float
 ) -> tuple[float, float]:
     """Return the ends of the interval of a bounded mean; they move with k as the mean does."""
     first = _bound_at(figure, tasks, ks, error)
@@ -271,17 +269,13 @@ def _bound_mean(
     return first.low, min(one.high for one in ends)
 
 
-def _bound_at(
-    figure: PassFigure, tasks: Sequence[tuple[int, int]], ks: Sequence[int], error: float
-) -> stats.Interval:
+def _bound_at(figure: PassFigure, tasks: Tasks, ks: Sequence[int], error: float) -> stats.Interval:
     blocks = min(trials // k for (trials, _), k in zip(tasks, ks, strict=True))
     mean = figure.average(tasks, ks)
     return stats.bounded_mean_interval(mean, len(tasks) * blocks, confidence=1 - error)
 
 
-def percent(
-    found: stats.Interval | stats.Undefined, *, of: float = 100
-) -> stats.Interval | stats.Undefined:
+def percent(found: Found, *, of: float = 100) -> Found:
     """Return the same, of a hundred or of another whole."""
     if isinstance(found, stats.Undefined):
         return found
@@ -298,4 +292,4 @@ class Measured(NamedTuple):
     """A target's number."""
 
     value: float | stats.Undefined
-    interval: stats.Interval | stats.Undefined
+    interval: Found
