@@ -213,60 +213,46 @@ def fill_gates(
     reasons: list[str] = []
     filled: dict[str, Any] = {}
     for gate in contract.gates:
-        filled[gate.name] = _fill_gate(gate, contract, baseline, scopes, reasons)
+        if not any(needs_number(one.matcher) for one in gate.expect):
+            continue
+        if reason := _find_misfit(gate, contract, baseline, scopes):
+            again = "measure a new baseline with this suite"
+            reasons.append(f"{gate.name}: {baseline.identifier} {reason}: {again}")
+        else:
+            numbers = baseline.gates[gate.name].numbers
+            expect = tuple(_fill(one, numbers, baseline.identifier) for one in gate.expect)
+            filled[gate.name] = replace(gate, expect=expect)
     if reasons:
         raise DesignRefused(tuple(reasons))
     return replace(contract, **filled)
 
 
-def _fill_gate(
-    gate: Gate,
-    contract: Contract,
-    baseline: Baseline,
-    scopes: Mapping[str, CriterionScope],
-    reasons: list[str],
-) -> Gate:
-    asked = [one.target for one in gate.expect if needs_number(one.matcher)]
-    if not asked:
-        return gate
+def _find_misfit(
+    gate: Gate, contract: Contract, baseline: Baseline, scopes: Mapping[str, CriterionScope]
+) -> str:
+    """Return why a baseline's numbers do not fit a gate; nothing where they do."""
     known = baseline.gates.get(gate.name)
-    again = "measure a new baseline with this suite"
-    if known is None or not set(asked) <= set(known.numbers):
-        held = () if known is None else known.numbers
-        missing = ", ".join(one for one in asked if one not in held)
-        reasons.append(f"{gate.name}: {baseline.identifier} holds no {missing}: {again}")
-        return gate
+    held = () if known is None else known.numbers
+    asked = [one.target for one in gate.expect if needs_number(one.matcher)]
+    if known is None or not set(asked) <= set(held):
+        return f"holds no {', '.join(one for one in asked if one not in held)}"
     if known.structure != _structure_of(gate):
-        reasons.append(
-            f"{gate.name}: {baseline.identifier} was measured with other settings of this gate, "
-            f"and its numbers mean something else: {again}"
-        )
-        return gate
-    if _has_other_inputs(gate, contract, baseline, scopes):
-        reasons.append(f"{gate.name}: {baseline.identifier} was measured on other inputs: {again}")
-        return gate
-    expect = tuple(_fill(one, known.numbers, baseline.identifier) for one in gate.expect)
-    return replace(gate, expect=expect)
+        return "was measured with other settings of this gate, and its numbers mean something else"
+    mine = contract.gate_experiments(gate)
+    is_other = any(
+        baseline.criteria[one.name].sampling_fingerprint != scopes[one.name].sampling_fingerprint
+        for one in contract.criteria
+        if contract.experiment_of(one) in mine and one.name in baseline.criteria
+    )
+    return "was measured on other inputs" if is_other else ""
 
 
 def _fill(one: Expectation, numbers: Mapping[str, float], identifier: str) -> Expectation:
     if not needs_number(one.matcher):
         return one
-    matcher = fill_number(
-        one.matcher, numbers[one.target], identifier, lower_is_better=one.is_of.lower_is_better
-    )
+    lower = one.is_of.lower_is_better
+    matcher = fill_number(one.matcher, numbers[one.target], identifier, lower_is_better=lower)
     return Expectation(target=one.target, matcher=matcher)
-
-
-def _has_other_inputs(
-    gate: Gate, contract: Contract, baseline: Baseline, scopes: Mapping[str, CriterionScope]
-) -> bool:
-    mine = contract.gate_experiments(gate)
-    return any(
-        baseline.criteria[one.name].sampling_fingerprint != scopes[one.name].sampling_fingerprint
-        for one in contract.criteria
-        if contract.experiment_of(one) in mine and one.name in baseline.criteria
-    )
 
 
 def _structure_of(gate: Gate) -> str:
