@@ -173,9 +173,9 @@ def _count_runs(experiment: ExperimentPlan, is_split: bool) -> int:
 def _find_unstated(gate: Gate, name: str, contract: Contract, options: RunOptions) -> str:
     """Return that nobody says how often the same is run; nothing where somebody does."""
     criteria = [one for one in contract.criteria if contract.experiment_of(one) == name]
-    is_given = options.trials_of(name) is not None or any(one.trials for one in criteria)
-    has_promise = any(not one.report_only for one in criteria)
-    if is_given or (has_promise and gate.looks_at_criteria):
+    if options.trials_of(name) is not None or any(one.trials for one in criteria):
+        return ""
+    if gate.looks_at_criteria and not all(one.report_only for one in criteria):
         return ""
     fewest, inputs = max(2, gate.fewest_runs), len(contract.samplings[name].inputs)
     return (
@@ -299,15 +299,11 @@ def _list_numbers(gate: Gate, measured: Mapping[str, Measured]) -> Iterator[Gate
 def _combine_checks(
     checks: Sequence[GateCheck], evidence: GateEvidence, *, is_whole: bool
 ) -> Decision | None:
-    if not checks:
-        return None
-    if not is_whole:
-        return Decision.INCONCLUSIVE
     words = {True: Decision.PASS, False: Decision.FAIL, None: Decision.INCONCLUSIVE}
     decision = combine(words[one.holds] for one in checks)
     # A session that nobody saw may have been the worst of them.
     is_hidden = evidence.unseen and decision is Decision.PASS
-    return Decision.INCONCLUSIVE if is_hidden else decision
+    return Decision.INCONCLUSIVE if checks and (is_hidden or not is_whole) else decision
 
 
 def _list_caveats(

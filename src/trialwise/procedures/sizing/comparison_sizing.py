@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 from trialwise.documents.numbers import as_points
@@ -36,7 +37,11 @@ def unpaired_size(
     >>> unpaired_size(0.9, 0.7).trials_each
     56
     """
-    normal = _normal_unpaired(better, worse, upper_z(alpha), normal_quantile(power))
+    pooled, z_alpha, z_beta = (better + worse) / 2, upper_z(alpha), normal_quantile(power)
+    # ⌈((z_α √(2 p̄ q̄) + z_β √(p_A q_A + p_B q_B)) / δ)²⌉ for each of the two.
+    root = z_alpha * math.sqrt(2 * pooled * (1 - pooled))
+    root += z_beta * math.sqrt(better * (1 - better) + worse * (1 - worse))
+    normal = max(1, math.ceil((max(0.0, root) / (better - worse)) ** 2))
 
     def power_at(n: int) -> float:
         return design_power(better, worse, n, n, alpha=alpha, rule="fisher")
@@ -74,14 +79,6 @@ def _find_kept_size(power_at: Callable[[int], float], target: float, guess: int)
     reach = 10 + min(100, high // 10)
     short = [n for n in range(max(1, high - reach), high + reach) if power_at(n) < target]
     return max(short, default=0) + 1
-
-
-def _normal_unpaired(better: float, worse: float, z_alpha: float, z_beta: float) -> int:
-    """⌈((z_α √(2 p̄ q̄) + z_β √(p_A q_A + p_B q_B)) / δ)²⌉ for each of the two."""
-    pooled = (better + worse) / 2
-    root = z_alpha * math.sqrt(2 * pooled * (1 - pooled))
-    root += z_beta * math.sqrt(better * (1 - better) + worse * (1 - worse))
-    return max(1, math.ceil((max(0.0, root) / (better - worse)) ** 2))
 
 
 # --- What a choice between arms will take and say, in the situations that a user has in mind ------
@@ -137,27 +134,22 @@ def plan_choice(
         raise InvalidArgument("rates", list(rates), allowed)
     # A choice by a smaller difference takes quadratically more rounds, in a simulation as well.
     runs = _RUNS if smallest_difference >= _COARSE else _FEW_RUNS
-    forecasts = tuple(
-        (
-            assumed,
-            forecast_choice(
-                several,
-                smallest_difference=smallest_difference,
-                alpha=1 - confidence,
-                break_ties=break_ties,
-                max_rounds=max_rounds,
-                runs=runs,
-            ),
-        )
-        for assumed, several in _list_situations(arms, smallest_difference, rates)
+    forecast = partial(
+        forecast_choice,
+        smallest_difference=smallest_difference,
+        alpha=1 - confidence,
+        break_ties=break_ties,
+        max_rounds=max_rounds,
+        runs=runs,
     )
+    situations = _list_situations(arms, smallest_difference, rates)
     return ChoicePlan(
         arms=arms,
         smallest_difference=smallest_difference,
         confidence=confidence,
         break_ties=break_ties,
         max_rounds=max_rounds,
-        forecasts=forecasts,
+        forecasts=tuple((assumed, forecast(several)) for assumed, several in situations),
     )
 
 
