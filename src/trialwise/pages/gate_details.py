@@ -278,7 +278,9 @@ def _list_stability(
     """List a row for each run, the least steady first; scores below their floor carry a mark."""
     if not evidence.runs:
         return
-    names = _list_counting(evidence)
+    names = [name for name in SUB_SCORES if name not in evidence.exclude]
+    plans = () if record is None else record.plan.gates
+    floors = next((getattr(one, "floors", None) for one in plans if one.name == gate.gate), None)
     trials = None if record is None else record.trials.of_experiment(gate.experiment)
 
     def rank(run: metrics.RunStability) -> tuple[float, float]:
@@ -294,8 +296,14 @@ def _list_stability(
         ("run", lambda run: f"trial {run.trial}"),
         ("weakest", lambda run: f"{run.weakest_score:.3f}"),
         *(
-            (head, partial(_write_score, name, names))
-            for name, head in zip(names, _list_heads(record, gate, names), strict=True)
+            (
+                blocks.Value(
+                    text=name.replace("_", " "),
+                    note=f"floor {getattr(floors, name):g}" if floors else "",
+                ),
+                partial(_write_score, name, names),
+            )
+            for name in names
         ),
         # Names come last: on a phone a table begins with what it is about.
         ("criteria", write_outcome),
@@ -309,7 +317,7 @@ def _list_stability(
         table = blocks.build_table("Further runs", further, *columns, words=words)
         yield blocks.Details(summary=as_count(len(further), "further run"), blocks=(table,))
     # The scores are heuristics without an error rate, which no table of digits would suggest.
-    notes = [_write_legend(evidence)]
+    notes = [_write_legend(evidence, names)]
     if len(worst) > MOST_RUNS:
         notes.insert(0, f"{as_count(len(worst) - MOST_RUNS, 'further run')} not listed.")
     yield blocks.Prose(paragraphs=tuple(notes), tone="quiet")
@@ -321,22 +329,6 @@ _EVIDENCE: dict[str, Callable[..., Iterator[blocks.Block]]] = {
     "stability": _list_stability,
     "metrics": _list_metrics,
 }
-
-
-def _list_counting(evidence: metrics.StabilityEvidence) -> list[str]:
-    """List the sub-scores that count; one that is left out is not shown."""
-    return [name for name in SUB_SCORES if name not in evidence.exclude]
-
-
-def _list_heads(
-    record: RunRecord | None, gate: metrics.GateFinding, names: Sequence[str]
-) -> Iterator[blocks.Cell]:
-    """List the sub-scores that count, each with its floor."""
-    plans = () if record is None else record.plan.gates
-    floors = next((getattr(one, "floors", None) for one in plans if one.name == gate.gate), None)
-    for name in names:
-        floor = f"floor {getattr(floors, name):g}" if floors else ""
-        yield blocks.Value(text=name.replace("_", " "), note=floor)
 
 
 def _write_score(name: str, names: Sequence[str], run: metrics.RunStability) -> blocks.Value:
@@ -352,10 +344,8 @@ def _write_score(name: str, names: Sequence[str], run: metrics.RunStability) -> 
     )
 
 
-def _write_legend(evidence: metrics.StabilityEvidence) -> str:
-    meanings = [
-        f"{name.replace('_', ' ')} ({_SUB_SCORES[name]})" for name in _list_counting(evidence)
-    ]
+def _write_legend(evidence: metrics.StabilityEvidence, names: Sequence[str]) -> str:
+    meanings = [f"{name.replace('_', ' ')} ({_SUB_SCORES[name]})" for name in names]
     said = (
         f"Each session has scores from 0 to 1, which are heuristics: {', '.join(meanings)}. A "
         "marked score is below its floor, which decides nothing. The weakest score is bold."
