@@ -7,11 +7,14 @@ the mean and one-dimensional once that is solved, so bisection finds its maximum
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 from math import fsum, lgamma, log
 from typing import Literal, TypeAlias
 
+from trialwise.stats.binomial import find_end
 from trialwise.stats.cluster_correlation import unfit_for_correlation
 from trialwise.stats.cluster_estimators import Groups, check_groups
 from trialwise.stats.result_types import Undefined
@@ -146,18 +149,9 @@ def _peaks(likelihood: _Likelihood, pooled: float) -> tuple[list[float], bool]:
     for right in _GRID:
         is_rising = rising(right)
         if was_rising and not is_rising:
-            peaks.append(_last_rising(rising, left, right))
+            peaks.append(find_end(left, right, rising, _RESOLUTION))
         left, was_rising = right, is_rising
     return peaks, not was_rising
-
-
-def _last_rising(rising: Callable[[float], bool], low: float, high: float) -> float:
-    while low < (middle := (low + high) / 2) < high and high - low > _RESOLUTION:
-        if rising(middle):
-            low = middle
-        else:
-            high = middle
-    return middle
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,12 +227,6 @@ class _Likelihood:
 
 def _exceeding(values: list[int], longest: int) -> tuple[int, ...]:
     """For i = 0 … longest − 1, how many of the values exceed i."""
-    ending = [0] * (longest + 1)
-    for value in values:
-        ending[value] += 1
-    left = len(values)
-    exceeding = []
-    for i in range(longest):
-        left -= ending[i]
-        exceeding.append(left)
-    return tuple(exceeding)
+    ending = Counter(values)
+    left = accumulate((-ending[i] for i in range(longest)), initial=len(values))
+    return tuple(left)[1:]

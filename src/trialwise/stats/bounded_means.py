@@ -306,14 +306,12 @@ def _find_low(counts: Mapping[float, int], error: float) -> float:
         counts = _round_down(counts)
     total, limit = sum(counts.values()), -math.log(error)
     # The capital falls as the mean rises. No bet against the observed mean wins.
-    low, high = 0.0, math.fsum(score * count for score, count in counts.items()) / total
-    while high - low > _PRECISION:
-        middle = (low + high) / 2
-        if _log_capital(counts, middle, total) >= limit:
-            low = middle
-        else:
-            high = middle
-    return low
+    observed = math.fsum(score * count for score, count in counts.items()) / total
+
+    def is_open(mean: float) -> bool:
+        return _log_capital(counts, mean, total) < limit
+
+    return find_end(observed, 0.0, is_open, _PRECISION)
 
 
 def _round_down(counts: Mapping[float, int]) -> Mapping[float, int]:

@@ -33,7 +33,8 @@ from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise import validation
 from trialwise.errors import InvalidArgument
-from trialwise.stats.binomial import beta_quantile, upper_z
+from trialwise.stats.binomial import beta_quantile, find_end, upper_z
+from trialwise.stats.rate_intervals import wilson_low
 from trialwise.stats.result_types import Interval, Undefined
 
 Estimand: TypeAlias = Literal["call-weighted", "prompt-weighted"]
@@ -68,9 +69,6 @@ Groups: TypeAlias = Sequence[tuple[SupportsIndex, SupportsIndex]]
 
 #: n > 2J is the companion's example of "materially exceeds" (8.2.1), taken as the rule.
 MATERIAL_REPETITION = 2
-
-#: Halvings that pin a double down from a bracket of one factor of 2.
-_HALVINGS = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,21 +248,12 @@ def find_ends(rate: float, n: float, tail: float, bounds: Bounds) -> tuple[float
     """An interval for a real number of trials; a bound misses with probability `tail` or less."""
     if validation.require_choice("bounds", bounds, ("exact", "score")) == "score":
         z = upper_z(tail)
-        return _wilson_low(rate, n, z), 1 - _wilson_low(1 - rate, n, z)
+        return wilson_low(rate * n, n, z), 1 - wilson_low((1 - rate) * n, n, z)
     return _exact_low(rate, n, tail), 1 - _exact_low(1 - rate, n, tail)
 
 
 def _exact_low(rate: float, n: float, tail: float) -> float:
     return 0.0 if rate <= 0 else beta_quantile(tail, rate * n, (1 - rate) * n + 1)
-
-
-def _wilson_low(rate: float, n: float, z: float) -> float:
-    """Each end from the product of the roots."""
-    if rate <= 0:
-        return 0.0
-    square = z * z / n
-    root = math.sqrt(square * max(rate * (1 - rate), 0.0) + square * square / 4)
-    return rate * rate / (rate + square / 2 + root)
 
 
 def check_groups(groups: object) -> tuple[tuple[int, int], ...]:
@@ -365,26 +354,20 @@ def stratum_weighted(
         for weight, part in zip(weights, parts, strict=True)
     )
     rate, worth = _rate(cells, 0.0), min(cell.trials / cell.weight for cell in cells)
+    none = all(cell.successes == 0 for cell in cells)
+    every = all(cell.successes == cell.trials for cell in cells)
     if method == "exact":
-        return StratifiedEstimate(
-            strata=parts,
-            weights=weights,
-            rate=rate,
-            variance=_variance(cells, 0.0),
-            interval=_exact_interval(cells, rate, worth, confidence),
-            effective_trials=worth,
-        )
+        # Rounding must not move the rate of strata that all pass.
+        low, high = find_ends(1.0 if every else rate, worth, (1 - confidence) / 2, "exact")
+    else:
+        low, high = 0.0 if none else _end(cells, z, +1), 1.0 if every else _end(cells, z, -1)
     return StratifiedEstimate(
         strata=parts,
         weights=weights,
         rate=rate,
         variance=_variance(cells, 0.0),
-        interval=Interval(
-            0.0 if all(cell.successes == 0 for cell in cells) else _end(cells, z, +1),
-            1.0 if all(cell.successes == cell.trials for cell in cells) else _end(cells, z, -1),
-            confidence=confidence,
-            method="stratified score",
-        ),
+        interval=Interval(low, high, confidence=confidence, method=f"stratified {method}"),
+        effective_trials=worth if method == "exact" else None,
     )
 
 
@@ -422,16 +405,6 @@ def _check_strata(strata: Sequence[Stratum]) -> tuple[Stratum, ...]:
     return parts
 
 
-def _exact_interval(
-    cells: tuple[_Cell, ...], rate: float, worth: float, confidence: float
-) -> Interval:
-    """Clopper and Pearson's interval, whatever rounding does to the rate of unanimous strata."""
-    if all(cell.successes == cell.trials for cell in cells):
-        rate = 1.0
-    ends = find_ends(rate, worth, (1 - confidence) / 2, "exact")
-    return Interval(*ends, confidence=confidence, method="stratified exact")
-
-
 def _rate(cells: tuple[_Cell, ...], tilt: float) -> float:
     # Rounding of the weights must not carry a rate out of [0, 1].
     return min(math.fsum(cell.weight * cell.rate(tilt) for cell in cells), 1.0)
@@ -458,10 +431,4 @@ def _end(cells: tuple[_Cell, ...], z: float, sign: int) -> float:
     high = 1.0
     while within(high):
         high *= 2
-    while not within(high / 2):
-        high /= 2
-    low = high / 2
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if within(middle) else (low, middle)
-    return _rate(cells, sign * low)
+    return _rate(cells, sign * find_end(high, 0.0, lambda tilt: not within(tilt)))

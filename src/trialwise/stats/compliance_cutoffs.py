@@ -19,7 +19,7 @@ from typing import ClassVar, SupportsIndex
 from trialwise import validation
 from trialwise.decimals import RELATIVE_BAND, as_written, at_most
 from trialwise.errors import InvalidArgument
-from trialwise.stats.binomial import exact_tail, find_first, normal_cdf, raw_tail, upper_z
+from trialwise.stats.binomial import exact_tail, find_end, find_first, normal_cdf, raw_tail, upper_z
 from trialwise.stats.precedence import lower_tail
 from trialwise.stats.rate_intervals import wilson_low
 from trialwise.stats.result_types import RULES, Refusal, Rule
@@ -328,9 +328,6 @@ def implied_confidence_of_observation(
 
 def _perfect_z(nb: int, n: int, threshold: float) -> float:
     """The z at which the two-step bound of a perfect baseline equals the threshold (§4.3.2)."""
-    low, high = -_Z_LIMIT, _Z_LIMIT
-    for _ in range(200):
-        z = (low + high) / 2
-        bound = wilson_low(wilson_low(nb, nb, z) * n, n, z)
-        low, high = (z, high) if bound > threshold else (low, z)
-    return (low + high) / 2
+    return find_end(
+        -_Z_LIMIT, _Z_LIMIT, lambda z: wilson_low(wilson_low(nb, nb, z) * n, n, z) > threshold
+    )

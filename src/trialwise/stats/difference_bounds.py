@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from trialwise.decimals import complement
 from trialwise.errors import InvalidArgument
-from trialwise.stats.binomial import raw_cdf, raw_tail
+from trialwise.stats.binomial import find_end, raw_cdf, raw_tail
 from trialwise.stats.result_types import Interval
 from trialwise.stats.sequential.stopped_rates import find_crossing, list_log_paths, sum_paths
 from trialwise.stats.sequential.walks import Rule, stopping_probabilities
@@ -110,10 +110,7 @@ def _find_tail(
 
 def _find_product(alpha: float) -> float:
     """Return the value that the product of two uniform variables undercuts with chance alpha."""
-    low, high = 0.0, alpha
-    while (middle := (low + high) / 2) not in (low, high):
-        low, high = (middle, high) if _combine(middle) <= alpha else (low, middle)
-    return low
+    return find_end(alpha, 0.0, lambda product: _combine(product) > alpha)
 
 
 def _maximise_difference(baseline: _Tail, test: _Tail, product: float) -> float:

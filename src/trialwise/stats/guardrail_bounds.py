@@ -277,9 +277,9 @@ class ResidualHarm:
 
     miss_upper: float
     miss_confidence: float | None
-    prevalence: float | None
-    prevalence_confidence: float | None
-    prevalence_source: PrevalenceSource | None
+    prevalence: float | None = None
+    prevalence_confidence: float | None = None
+    prevalence_source: PrevalenceSource | None = None
     bound: float | Undefined
     """prevalence × miss_upper; undefined without a prevalence."""
     confidence: float | Undefined
@@ -364,9 +364,6 @@ def _conditional_only(
     return ResidualHarm(
         miss_upper=miss,
         miss_confidence=confidence,
-        prevalence=None,
-        prevalence_confidence=None,
-        prevalence_source=None,
         bound=Undefined(reason),
         confidence=Undefined(reason),
         statement=(

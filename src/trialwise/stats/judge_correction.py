@@ -22,7 +22,7 @@ from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.stats.agreement import Confusion
 from trialwise.stats.binomial import upper_z
-from trialwise.stats.judged_tests import Correction, JudgedTest
+from trialwise.stats.judged_tests import JudgedTest
 from trialwise.stats.paired import paired_difference_interval
 from trialwise.stats.rate_intervals import clopper_pearson, wilson_interval
 from trialwise.stats.result_types import RULES, Interval, Rule, Undefined
@@ -201,24 +201,15 @@ def rectified_rate(
     k, n = require_successes(passed, trials)
     require_choice("method", method, METHODS)
     sampling, labels = shares(confidence)
-    judged = k / n
-    if method == "exact":
-        ends = _bound_by_tests(k, n, confusion, confidence, "rectifier")
-    elif method == "score":
+    ends = None
+    if method == "score":
         ends = _squared_and_added(k, n, confusion, confidence)
-    else:
+    elif method != "exact":
         rule: Rule = "exact" if method == "boxes" else "wilson"
         cell = _cell(k, n, sampling, rule)
         band = rectifier(confusion, confidence=1 - labels, rule=rule).interval
         ends = cell.low + band.low, cell.high + band.high
-    return CorrectedRate(
-        rate=unit(judged + _shift(confusion)),
-        interval=_limit_to_unit(ends, confidence, method),
-        judged_rate=judged,
-        trials=n,
-        confusion=confusion,
-        method=method,
-    )
+    return _correct(JudgedTest(k, n, confusion, "rectifier"), confidence, method, ends)
 
 
 #: Labels of a class below which the score interval misses far more often than it says.
@@ -273,30 +264,19 @@ def rogan_gladen_rate(
             f"the score interval needs at least {_FEWEST_FOR_SCORE} labels that pass and as many "
             'that fail: use method="exact"'
         )
-    judged = k / n
-    specificity = confusion.true_fail / confusion.bad
-    told_apart = confusion.true_pass / confusion.good + specificity - 1
-    if told_apart <= 0:
+    if confusion.true_pass / confusion.good + confusion.true_fail / confusion.bad <= 1:
         return Undefined("the judge tells good from bad no better than chance")
-    if method == "exact":
-        ends = _bound_by_tests(k, n, confusion, confidence, "rogan-gladen")
-    elif method == "score":
+    ends = None
+    if method == "score":
         ends = _lang_reiczigel(k, n, confusion, upper_z((1 - confidence) / 2))
-    else:
+    elif method != "exact":
         rule: Rule = "exact" if method == "boxes" else "wilson"
         ends = _box(
             _cell(k, n, sampling, rule),
             _cell(confusion.true_pass, confusion.good, labels / 2, rule),
             _cell(confusion.true_fail, confusion.bad, labels / 2, rule),
         )
-    return CorrectedRate(
-        rate=unit((judged + specificity - 1) / told_apart),
-        interval=_limit_to_unit(ends, confidence, method),
-        judged_rate=judged,
-        trials=n,
-        confusion=confusion,
-        method=method,
-    )
+    return _correct(JudgedTest(k, n, confusion, "rogan-gladen"), confidence, method, ends)
 
 
 def pooled_rate(
@@ -319,22 +299,24 @@ def pooled_rate(
     """
     k, n = require_successes(passed, trials)
     require_open_rate("confidence", confidence)
-    ends = _bound_by_tests(k, n, confusion, confidence, "pooled")
+    return _correct(JudgedTest(k, n, confusion, "pooled"), confidence, "exact", None)
+
+
+def _correct(
+    test: JudgedTest, confidence: float, method: CorrectionMethod, ends: tuple[float, float] | None
+) -> CorrectedRate:
+    """The estimate of a test with an interval; without ends, of the rates that it leaves open."""
+    if ends is None:
+        alpha = (1 - confidence) / 2
+        ends = test.lower_bound(alpha), test.upper_bound(alpha)
     return CorrectedRate(
-        rate=unit(JudgedTest(k, n, confusion, "pooled").estimate),
-        interval=_limit_to_unit(ends, confidence, "exact"),
-        judged_rate=k / n,
-        trials=n,
-        confusion=confusion,
-        method="exact",
+        rate=unit(test.estimate),
+        interval=Interval(*map(unit, ends), confidence=confidence, method=method),
+        judged_rate=test.passed / test.trials,
+        trials=test.trials,
+        confusion=test.labels,
+        method=method,
     )
-
-
-def _bound_by_tests(
-    k: int, n: int, confusion: Confusion, confidence: float, correction: Correction
-) -> tuple[float, float]:
-    test, alpha = JudgedTest(k, n, confusion, correction), (1 - confidence) / 2
-    return test.lower_bound(alpha), test.upper_bound(alpha)
 
 
 def labels_needed(confusion: Confusion, half_width: float, *, confidence: float = 0.95) -> int:
@@ -384,13 +366,6 @@ def _cell(k: int, n: int, alpha: float, rule: Rule) -> Interval:
 
 def _shift(confusion: Confusion) -> float:
     return (confusion.false_fail - confusion.false_pass) / confusion.labels
-
-
-def _limit_to_unit(
-    ends: tuple[float, float], confidence: float, method: CorrectionMethod
-) -> Interval:
-    low, high = map(unit, ends)
-    return Interval(low, high, confidence=confidence, method=method)
 
 
 def _squared_and_added(

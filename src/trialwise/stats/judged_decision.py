@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal, SupportsIndex, TypeAlias
 
 from trialwise.errors import InvalidArgument
@@ -154,10 +155,8 @@ class JudgedSequence:
         """
         required = require_open_rate("required_rate", required_rate)
         corrected = self._correct_rate()
-        decision = Decision.INCONCLUSIVE
+        decision = _decide(corrected, required)
         labels: int | Undefined = self.rectifier.confusion.labels
-        if not isinstance(corrected, Undefined):
-            decision = _decision(corrected.interval, required)
         because = self.open_because(required, is_over=True)
         if because == "labels":
             labels = self._labels(required)
@@ -234,17 +233,14 @@ def decide_judged(
         raise InvalidArgument("method", method, 'be "exact" where the labels count as trials')
     test = JudgedTest(k, n, confusion, correction)
 
-    def correct(successes: int, size: int, labels: Confusion) -> CorrectedRate | Undefined:
+    correct: _Correct = partial(pooled_rate, confidence=confidence)
+    if correction != "pooled":
         make = rectified_rate if correction == "rectifier" else rogan_gladen_rate
-        return make(successes, size, labels, confidence=confidence, method=method)
-
-    if method == "exact":
-        corrected = _correct_by_tests(test, required, confidence)
-    else:
-        corrected = correct(k, n, confusion)
-    decision = Decision.INCONCLUSIVE
-    if not isinstance(corrected, Undefined):
-        decision = _decision(corrected.interval, required)
+        correct = partial(make, confidence=confidence, method=method)
+    corrected = correct(k, n, confusion)
+    if method == "exact" and not isinstance(corrected, Undefined):
+        corrected = _agree_with_tests(corrected, test, required, (1 - confidence) / 2)
+    decision = _decide(corrected, required)
     because: OpenBecause = "nothing"
     needs: _Needs = (confusion.labels, n)
     if decision is Decision.INCONCLUSIVE:
@@ -265,24 +261,15 @@ def decide_judged(
     )
 
 
-def _correct_by_tests(
-    test: JudgedTest, required: float, confidence: float
-) -> CorrectedRate | Undefined:
-    """Return the corrected rate, with an interval whose ends agree with the tests at `required`.
+def _agree_with_tests(
+    corrected: CorrectedRate, test: JudgedTest, required: float, alpha: float
+) -> CorrectedRate:
+    """Return the corrected rate with an interval whose ends agree with the tests at `required`.
 
     The ends are found with a small error, so that without this the interval could hold a rate that
     its own test rejects.
     """
-    make: dict[Correction, Callable[..., CorrectedRate | Undefined]] = {
-        "rectifier": rectified_rate,
-        "rogan-gladen": rogan_gladen_rate,
-        "pooled": pooled_rate,
-    }
-    data = test.passed, test.trials, test.labels
-    corrected = make[test.correction](*data, confidence=confidence)
-    if isinstance(corrected, Undefined):
-        return corrected
-    (low, high), alpha = corrected.interval, (1 - confidence) / 2
+    low, high = corrected.interval
     if test.shows_above(required, alpha):
         low = max(low, required)
     elif test.shows_below(required, alpha):
@@ -360,7 +347,8 @@ def _needs(
     """What would decide it if the rates seen went on: trials, or else labels."""
 
     def with_trials(size: int, labels: Confusion = confusion) -> bool:
-        return _is_decided(correct(round(rate * size), size, labels), required)
+        corrected = correct(round(rate * size), size, labels)
+        return _decide(corrected, required) is not Decision.INCONCLUSIVE
 
     enough = _smallest(with_trials, trials)
     if enough is not None:
@@ -371,16 +359,12 @@ def _needs(
     return "labels", (_TOO_CLOSE if labels is None else labels, _NO_TRIALS)
 
 
-def _decision(interval: Interval, required: float) -> Decision:
-    if interval.low >= required:
-        return Decision.PASS
-    return Decision.FAIL if interval.high < required else Decision.INCONCLUSIVE
-
-
-def _is_decided(corrected: CorrectedRate | Undefined, required: float) -> bool:
+def _decide(corrected: CorrectedRate | Undefined, required: float) -> Decision:
     if isinstance(corrected, Undefined):
-        return False
-    return _decision(corrected.interval, required) is not Decision.INCONCLUSIVE
+        return Decision.INCONCLUSIVE
+    if corrected.interval.low >= required:
+        return Decision.PASS
+    return Decision.FAIL if corrected.interval.high < required else Decision.INCONCLUSIVE
 
 
 def _smallest(decides: Callable[[int], bool], start: int) -> int | None:
@@ -390,10 +374,7 @@ def _smallest(decides: Callable[[int], bool], start: int) -> int | None:
     low, high = start, start
     while high < MOST and not decides(high):
         low, high = high, min(2 * high, MOST)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if decides(middle) else (middle, high)
-    return high
+    return find_first(low, high, decides)
 
 
 def _scale_confusion(confusion: Confusion, labels: int) -> Confusion:

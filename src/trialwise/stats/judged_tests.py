@@ -25,13 +25,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import accumulate
 from operator import mul
 from typing import Literal, Protocol, TypeAlias
 
 from trialwise.stats.agreement import Confusion
-from trialwise.stats.binomial import likely_counts
+from trialwise.stats.binomial import find_end, likely_counts
 from trialwise.stats.rate_intervals import clopper_pearson
 from trialwise.stats.unconditional import fisher_one_sided
 
@@ -86,7 +86,17 @@ class JudgedTest:
     @property
     def estimate(self) -> float:
         """The corrected rate, which may lie outside of 0 to 1."""
-        return _estimate(self)
+        labels, judged = self.labels, self.passed / self.trials
+        if self.correction == "rogan-gladen":
+            if not labels.good or not labels.bad:
+                return 0.0
+            sensitivity, specificity = labels.true_pass / labels.good, labels.true_fail / labels.bad
+            told_apart = sensitivity + specificity - 1
+            return (judged + specificity - 1) / told_apart if told_apart > 0 else 0.0
+        corrected = judged + (labels.false_fail - labels.false_pass) / labels.labels
+        if self.correction == "rectifier":
+            return corrected
+        return (self.trials * corrected + labels.good) / (self.trials + labels.labels)
 
     def shows_above(self, rate: float, alpha: float) -> bool:
         """Return whether the true rate is shown to be above a rate, at level alpha."""
@@ -98,11 +108,8 @@ class JudgedTest:
 
     def lower_bound(self, alpha: float) -> float:
         """Return the largest rate that the true rate is shown to be above, rounded down."""
-        low, high = 0.0, min(1.0, max(0.0, self.estimate))
-        while high - low > _PRECISION:
-            middle = (low + high) / 2
-            low, high = (middle, high) if self.shows_above(middle, alpha) else (low, middle)
-        return low
+        most = min(1.0, max(0.0, self.estimate))
+        return find_end(most, 0.0, lambda rate: not self.shows_above(rate, alpha), _PRECISION)
 
     def upper_bound(self, alpha: float) -> float:
         """Return the smallest rate that the true rate is shown to be below, rounded up."""
@@ -140,21 +147,6 @@ def compare_labels(passed: int, trials: int, labels: Confusion) -> float:
         2 * fisher_one_sided(judged, labels.labels, passed, trials),
         2 * fisher_one_sided(passed, trials, judged, labels.labels),
     )
-
-
-def _estimate(test: JudgedTest) -> float:
-    labels, judged = test.labels, test.passed / test.trials
-    if test.correction == "rogan-gladen":
-        if not labels.good or not labels.bad:
-            return 0.0
-        sensitivity, specificity = labels.true_pass / labels.good, labels.true_fail / labels.bad
-        told_apart = sensitivity + specificity - 1
-        return (judged + specificity - 1) / told_apart if told_apart > 0 else 0.0
-    corrected = judged + (labels.false_fail - labels.false_pass) / labels.labels
-    if test.correction == "rectifier":
-        return corrected
-    n, m = test.trials, labels.labels
-    return (n * corrected + labels.good) / (n + m)
 
 
 @lru_cache(maxsize=4096)
@@ -232,7 +224,7 @@ class _ErrorChances:
         self.whole = (missed.low, missed.high), (through.low, through.high)
         error = self._standard_error(labels.false_fail, labels.false_pass)
         self._observed = (test.estimate - rate) / error
-        self._needed: dict[tuple[int, int], int] = {}
+        self._needed = cache(self._find_needed)
 
     def _standard_error(self, b: int, c: int) -> float:
         """Return that of the estimate, at the rate in question and with these error counts.
@@ -251,15 +243,12 @@ class _ErrorChances:
 
     def _find_needed(self, b: int, c: int) -> int:
         """Return the least total that is as far from the rate as what was observed."""
-        found = self._needed.get((b, c))
-        if found is None:
-            n, m = self._n, self._m
-            at = self._rate + self._observed * self._standard_error(b, c)
-            net = n * (b - c) / m
-            total = (n + m) * at - b - net if self._counts_labels else n * at - net
-            # Rounding may only add outcomes to the tail.
-            found = self._needed[b, c] = math.ceil(total - 1e-9 * (n + m))
-        return found
+        n, m = self._n, self._m
+        at = self._rate + self._observed * self._standard_error(b, c)
+        net = n * (b - c) / m
+        total = (n + m) * at - b - net if self._counts_labels else n * at - net
+        # Rounding may only add outcomes to the tail.
+        return math.ceil(total - 1e-9 * (n + m))
 
     def chance_at(self, x: float, y: float) -> float:
         # People fail what is let through, so the rate can be no higher than the rest.
@@ -277,7 +266,7 @@ class _ErrorChances:
                 if chance < _NEGLIGIBLE:
                     continue
                 seen += chance
-                needed = self._find_needed(b, c)
+                needed = self._needed(b, c)
                 if self._counts_labels:
                     rest = self._m - b - c
                     if rest not in agreed:
@@ -302,7 +291,7 @@ class _AccuracyChances:
         self.is_usable = sensitivity.low + specificity.low > 1
         expected, error = self._expect(labels.true_pass, labels.true_fail)
         self._observed = (test.passed / test.trials - expected) / error
-        self._needed: dict[tuple[int, int], int] = {}
+        self._needed = cache(self._find_needed)
 
     def _judged(self, sensitivity: float, specificity: float) -> float:
         return self._rate * sensitivity + (1 - self._rate) * (1 - specificity)
@@ -324,12 +313,8 @@ class _AccuracyChances:
         return self._judged(right / good, caught / bad), error
 
     def _find_needed(self, right: int, caught: int) -> int:
-        found = self._needed.get((right, caught))
-        if found is None:
-            expected, error = self._expect(right, caught)
-            needed = math.ceil(self._n * (expected + self._observed * error - 1e-9))
-            found = self._needed[right, caught] = needed
-        return found
+        expected, error = self._expect(right, caught)
+        return math.ceil(self._n * (expected + self._observed * error - 1e-9))
 
     def chance_at(self, x: float, y: float) -> float:
         tail = _tail_of(self._n, self._judged(x, y))
@@ -340,7 +325,7 @@ class _AccuracyChances:
                 chance = weight * other
                 if chance >= _NEGLIGIBLE:
                     seen += chance
-                    total += chance * tail(self._find_needed(right, caught))
+                    total += chance * tail(self._needed(right, caught))
         return total + max(0.0, 1 - seen)
 
 

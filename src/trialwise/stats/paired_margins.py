@@ -245,12 +245,7 @@ def _search(is_small: Callable[..., bool], low: float, high: float) -> float:
     A cheap look finds it nearly; where the proof fails there, it is tried a little lower.
     """
     least = low
-    while high - low > _RESOLUTION:
-        middle = (low + high) / 2
-        if is_small(middle, prove=False):
-            low = middle
-        else:
-            high = middle
+    low = find_end(high, low, lambda at: not is_small(at, prove=False), _RESOLUTION)
     back = _RESOLUTION
     while low > least and not is_small(low, prove=True):
         low = max(least, low - back)

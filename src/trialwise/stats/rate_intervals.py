@@ -158,7 +158,7 @@ def clopper_pearson_low(k: int, n: int, tail: float) -> float:
     return beta_quantile(tail, k, n - k + 1)
 
 
-def wilson_low(k: float, n: int, z: float) -> float:
+def wilson_low(k: float, n: float, z: float) -> float:
     """The smaller root of (k/n − p)² = z² p(1−p)/n, from the product of the roots.
 
     The textbook form subtracts nearly equal numbers and leaves residues around 1e-18 at k = 0,
