@@ -13,12 +13,12 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Literal, SupportsIndex, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from trialwise import validation
 from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
-from trialwise.stats.result_types import Interval, Undefined
+from trialwise.stats.result_types import Count, Interval, Undefined
 
 MeasurementLevel: TypeAlias = Literal["nominal", "ordinal", "interval"]
 """What two different ratings differ by: that they do, by ranks, or by their distance squared."""
@@ -146,8 +146,8 @@ def krippendorff_alpha_interval(
     *,
     level: MeasurementLevel = "nominal",
     confidence: float = 0.95,
-    resamples: SupportsIndex = 1999,
-    seed: SupportsIndex,
+    resamples: Count = 1999,
+    seed: Count,
 ) -> Interval | Undefined:
     """A bootstrap interval for alpha: units are drawn again with all their ratings.
 
@@ -206,8 +206,8 @@ def cohen_kappa_interval(
     second: Sequence[Hashable],
     *,
     confidence: float = 0.95,
-    resamples: SupportsIndex = 1999,
-    seed: SupportsIndex,
+    resamples: Count = 1999,
+    seed: Count,
 ) -> Interval | Undefined:
     """A bootstrap interval for kappa; parameters as for `krippendorff_alpha_interval`.
 
@@ -308,9 +308,9 @@ def _bootstrap(
     counts: Counts,
     statistic: Callable[[Counts], float | Undefined],
     confidence: float,
-    resamples: SupportsIndex,
+    resamples: Count,
     *,
-    seed: SupportsIndex,
+    seed: Count,
 ) -> Interval | Undefined:
     level = validation.require_open_rate("confidence", confidence)
     B = validation.require_count("resamples", resamples, minimum=1)

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from itertools import accumulate
 from statistics import NormalDist
-from typing import SupportsIndex
 
+from trialwise.stats.result_types import Count
 from trialwise.validation import require_count, require_integer, require_rate
 
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
@@ -35,7 +35,7 @@ _NEWTON_DONE = 1e-8
 _MAX_LOGIT = 700.0
 
 
-def binomial_pmf(k: int, n: SupportsIndex, p: float) -> float:
+def binomial_pmf(k: int, n: Count, p: float) -> float:
     """P(K = k) for K ~ Binomial(n, p): C(n, k) p^k (1−p)^(n−k).
 
     Parameters
@@ -55,7 +55,7 @@ def binomial_pmf(k: int, n: SupportsIndex, p: float) -> float:
     return raw_pmf(require_integer("k", k), require_count("n", n), require_rate("p", p))
 
 
-def binomial_cdf(k: int, n: SupportsIndex, p: float) -> float:
+def binomial_cdf(k: int, n: Count, p: float) -> float:
     """P(K ≤ k) for K ~ Binomial(n, p) = I_{1−p}(n−k, k+1).
 
     Examples
@@ -66,7 +66,7 @@ def binomial_cdf(k: int, n: SupportsIndex, p: float) -> float:
     return raw_cdf(require_integer("k", k), require_count("n", n), require_rate("p", p))
 
 
-def binomial_tail(k: int, n: SupportsIndex, p: float) -> float:
+def binomial_tail(k: int, n: Count, p: float) -> float:
     """P(K ≥ k) for K ~ Binomial(n, p) = I_p(k, n−k+1), accurate however small.
 
     Examples

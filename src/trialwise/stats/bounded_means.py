@@ -11,18 +11,15 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import SupportsIndex
 
 from trialwise.decimals import as_written, complement
 from trialwise.errors import InvalidArgument
 from trialwise.stats.binomial import find_end
-from trialwise.stats.result_types import Interval, Undefined
+from trialwise.stats.result_types import Count, Interval, Undefined
 from trialwise.validation import require_count, require_open_rate, require_positive, require_rate
 
 
-def bounded_mean_interval(
-    mean: float, count: SupportsIndex, *, confidence: float = 0.95
-) -> Interval:
+def bounded_mean_interval(mean: float, count: Count, *, confidence: float = 0.95) -> Interval:
     """The interval for the expected mean of independent values in [0, 1].
 
     The m with kl(mean, m) ≤ ln(2/α)/count, kl the divergence between two coins (Hoeffding 1963,
@@ -278,7 +275,7 @@ def betting_capital(scores: Iterable[float], mean: float) -> float:
     return math.inf if found > 700 else math.exp(found)
 
 
-def _shares(count: SupportsIndex) -> list[float]:
+def _shares(count: Count) -> list[float]:
     """Return the shares of the capital to bet: 1, 1/2, 1/4 and so on, more of them for more scores.
 
     A mean that differs by d is told apart by some 1/d² scores, at a share of about d.

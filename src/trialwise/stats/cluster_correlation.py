@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import fsum
-from typing import Literal, SupportsIndex, TypeAlias
+from typing import Literal, TypeAlias
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.cluster_estimators import MATERIAL_REPETITION, Groups, check_groups
-from trialwise.stats.result_types import Undefined
+from trialwise.stats.result_types import Count, Undefined
 from trialwise.validation import require_choice, require_count, require_rate, require_real
 
 IccMethod: TypeAlias = Literal["anova", "fleiss-cuzick"]
@@ -77,7 +77,7 @@ def intraclass_correlation(groups: Groups, *, method: IccMethod = "anova") -> fl
     return _anova(counts) if method == "anova" else _fleiss_cuzick(counts)
 
 
-def kish_cluster_size(sizes: Sequence[SupportsIndex]) -> float:
+def kish_cluster_size(sizes: Sequence[Count]) -> float:
     """The group size that carries an unequal design: ``m' = Σm² / Σm``.
 
     The mean size seen by a trial rather than by an input. With it the design effect of the pooled
@@ -124,7 +124,7 @@ def design_effect(icc: float, mean_size: float) -> float:
     return _design_effect(require_rate("icc", icc), _check_size(mean_size))
 
 
-def effective_trials(trials: SupportsIndex, icc: float, *, mean_size: float | None = None) -> float:
+def effective_trials(trials: Count, icc: float, *, mean_size: float | None = None) -> float:
     """The number of independent trials that would say as much: ``n / (1 + (m − 1) ρ)``.
 
     Without `mean_size` every pair of trials in the run is equally correlated, m = n: the
@@ -155,7 +155,7 @@ def effective_trials(trials: SupportsIndex, icc: float, *, mean_size: float | No
     return n / _design_effect(rho, size)
 
 
-def is_materially_clustered(trials: SupportsIndex, distinct_inputs: SupportsIndex) -> bool:
+def is_materially_clustered(trials: Count, distinct_inputs: Count) -> bool:
     """Whether trials repeat their inputs too much to pass as independent draws: n > 2J.
 
     Parameters

@@ -29,13 +29,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, SupportsIndex, TypeAlias
+from typing import Literal, TypeAlias
 
 from trialwise import validation
 from trialwise.errors import InvalidArgument
 from trialwise.stats.binomial import beta_quantile, find_end, upper_z
 from trialwise.stats.rate_intervals import wilson_low
-from trialwise.stats.result_types import Interval, Undefined
+from trialwise.stats.result_types import Count, Interval, Undefined
 
 Estimand: TypeAlias = Literal["call-weighted", "prompt-weighted"]
 """Which mean of the prompts' rates is estimated."""
@@ -64,7 +64,7 @@ POPULATIONS: dict[Estimand, str] = {
 }
 """What a rate generalises to, provided the prompts were drawn at random from it."""
 
-Groups: TypeAlias = Sequence[tuple[SupportsIndex, SupportsIndex]]
+Groups: TypeAlias = Sequence[tuple[Count, Count]]
 """One (successes, trials) pair for each distinct input."""
 
 #: n > 2J is the companion's example of "materially exceeds" (8.2.1), taken as the rule.
@@ -278,8 +278,8 @@ class Stratum:
     name: str
     weight: float
     """Above 0; only the proportions between strata matter."""
-    successes: SupportsIndex
-    trials: SupportsIndex
+    successes: Count
+    trials: Count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,13 +16,13 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from random import Random
-from typing import Literal, SupportsIndex, TypeAlias
+from typing import Literal, TypeAlias
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats import cluster_estimators as clusters
 from trialwise.stats.beta_binomial import beta_binomial_fit
 from trialwise.stats.binomial import normal_cdf, normal_quantile
-from trialwise.stats.result_types import Interval, Undefined
+from trialwise.stats.result_types import Count, Interval, Undefined
 from trialwise.validation import require_choice, require_count, require_open_rate
 
 BootstrapMethod: TypeAlias = Literal["percentile", "bca"]
@@ -56,8 +56,8 @@ def cluster_bootstrap(
     groups: clusters.Groups,
     *,
     confidence: float = 0.95,
-    resamples: SupportsIndex = 1999,
-    seed: SupportsIndex,
+    resamples: Count = 1999,
+    seed: Count,
     estimand: clusters.Estimand = "prompt-weighted",
     method: BootstrapMethod = "percentile",
 ) -> ClusterBootstrap:

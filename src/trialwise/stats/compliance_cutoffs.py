@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import ClassVar, SupportsIndex
+from typing import ClassVar
 
 from trialwise import validation
 from trialwise.decimals import RELATIVE_BAND, as_written, at_most
@@ -22,7 +22,7 @@ from trialwise.errors import InvalidArgument
 from trialwise.stats.binomial import exact_tail, find_end, find_first, normal_cdf, raw_tail, upper_z
 from trialwise.stats.precedence import lower_tail
 from trialwise.stats.rate_intervals import wilson_low
-from trialwise.stats.result_types import RULES, Refusal, Rule
+from trialwise.stats.result_types import RULES, Count, Refusal, Rule
 
 #: From here on p^n is compared by logarithms to 60 digits: as a rational it would fill the memory.
 _LONG_POWER = 1000
@@ -70,7 +70,7 @@ class ComplianceCutoff:
 
 
 def compliance_cutoff(
-    required_rate: float, trials: SupportsIndex, *, alpha: float = 0.05, rule: Rule = "exact"
+    required_rate: float, trials: Count, *, alpha: float = 0.05, rule: Rule = "exact"
 ) -> ComplianceCutoff:
     """The fewest successes in `trials` that show the rate to be above `required_rate`.
 
@@ -255,10 +255,7 @@ class ImpliedLevel:
 
 
 def implied_confidence_of_threshold(
-    baseline_successes: SupportsIndex,
-    baseline_trials: SupportsIndex,
-    trials: SupportsIndex,
-    threshold: float,
+    baseline_successes: Count, baseline_trials: Count, trials: Count, threshold: float
 ) -> ImpliedLevel:
     """The confidence at which the Wilson regression threshold is `threshold` (companion §6.3).
 
@@ -282,10 +279,7 @@ def implied_confidence_of_threshold(
 
 
 def implied_alpha_of_cutoff(
-    baseline_successes: SupportsIndex,
-    baseline_trials: SupportsIndex,
-    trials: SupportsIndex,
-    cutoff: SupportsIndex,
+    baseline_successes: Count, baseline_trials: Count, trials: Count, cutoff: Count
 ) -> ImpliedLevel:
     """The smallest alpha at which Fisher's rule yields `cutoff`: the p-value one count below it.
 
@@ -309,7 +303,7 @@ def implied_alpha_of_cutoff(
 
 
 def implied_confidence_of_observation(
-    successes: SupportsIndex, trials: SupportsIndex, required_rate: float
+    successes: Count, trials: Count, required_rate: float
 ) -> float:
     """The confidence at which an observed rate just shows a requirement (companion §6.1).
 

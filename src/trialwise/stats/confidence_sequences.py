@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Literal, SupportsIndex, TypeAlias
+from typing import Literal, TypeAlias
 
 from trialwise import validation
 from trialwise.errors import InvalidArgument
@@ -33,7 +33,7 @@ from trialwise.stats.binomial import (
     stirling_error,
 )
 from trialwise.stats.rate_intervals import SIDES, Side
-from trialwise.stats.result_types import Interval, Undefined
+from trialwise.stats.result_types import Count, Interval, Undefined
 
 UNIFORM_PRIOR = (1.0, 1.0)
 
@@ -121,8 +121,8 @@ class BoundedSequence:
 
 
 def anytime_interval(
-    successes: SupportsIndex,
-    trials: SupportsIndex,
+    successes: Count,
+    trials: Count,
     *,
     confidence: float = 0.95,
     side: Side = "two-sided",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Literal, SupportsIndex
+from typing import Literal
 
 from trialwise import validation
 from trialwise.decimals import as_written
@@ -18,6 +18,7 @@ from trialwise.stats.confidence_sequences import (
     log_evidence,
 )
 from trialwise.stats.multiplicity import Controls, adjust_ranked, check_family, restore_order
+from trialwise.stats.result_types import Count
 
 #: exp() of more than this is beyond a double.
 _MAX_LOG = 709.0
@@ -81,7 +82,7 @@ def e_bh(e_values: Iterable[float], *, alpha: float = 0.05) -> EvidenceAdjustmen
     )
 
 
-def fixed_e_value(successes: SupportsIndex, trials: SupportsIndex, required_rate: float) -> float:
+def fixed_e_value(successes: Count, trials: Count, required_rate: float) -> float:
     """The evidence of a fixed number of trials against a rate of at most `required_rate`.
 
     The likelihood ratio to the required rate, averaged over all higher rates alike:
@@ -237,8 +238,8 @@ def e_process(
 
 
 def e_value(
-    successes: SupportsIndex,
-    trials: SupportsIndex,
+    successes: Count,
+    trials: Count,
     p0: float,
     p1: float | None = None,
     *,

@@ -11,14 +11,13 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import SupportsIndex
 
 from trialwise import validation
 from trialwise.decimals import as_written, at_most, ceil_product
 from trialwise.errors import InvalidArgument
 from trialwise.stats.binomial import find_first
 from trialwise.stats.rate_intervals import SIDES, Side
-from trialwise.stats.result_types import Interval, Undefined
+from trialwise.stats.result_types import Count, Interval, Undefined
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +70,7 @@ class FiniteCorpusCutoff:
         return self.required_rate
 
 
-def exact_corpus_rate(successes: SupportsIndex, corpus_size: SupportsIndex) -> ExactCorpusRate:
+def exact_corpus_rate(successes: Count, corpus_size: Count) -> ExactCorpusRate:
     """The success rate of a corpus of which every input was evaluated: K / N, and no interval.
 
     A binomial interval would describe sampling that did not take place. Saying more than this
@@ -100,9 +99,9 @@ def exact_corpus_rate(successes: SupportsIndex, corpus_size: SupportsIndex) -> E
 
 
 def finite_corpus_interval(
-    successes: SupportsIndex,
-    trials: SupportsIndex,
-    corpus_size: SupportsIndex,
+    successes: Count,
+    trials: Count,
+    corpus_size: Count,
     *,
     confidence: float = 0.95,
     side: Side = "two-sided",
@@ -156,7 +155,7 @@ def finite_corpus_interval(
 
 
 def finite_corpus_cutoff(
-    required_rate: float, trials: SupportsIndex, corpus_size: SupportsIndex, *, alpha: float = 0.05
+    required_rate: float, trials: Count, corpus_size: Count, *, alpha: float = 0.05
 ) -> FiniteCorpusCutoff:
     """The exact test that a corpus meets a required rate, from a part of the corpus.
 

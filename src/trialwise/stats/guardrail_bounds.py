@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, SupportsIndex, TypeAlias
+from typing import Literal, TypeAlias
 
 from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
 from trialwise.stats.rate_intervals import clopper_pearson, wilson_lower, wilson_upper
-from trialwise.stats.result_types import RULES, Rule, Undefined
+from trialwise.stats.result_types import RULES, Count, Rule, Undefined
 from trialwise.validation import require_choice, require_open_rate, require_rate, require_successes
 
 GuardrailQuantity: TypeAlias = Literal["sensitivity", "specificity"]
@@ -55,8 +55,8 @@ class ChallengeStratum:
     """One failure mode, severity or language of a harmful challenge sampling."""
 
     name: str
-    blocked: SupportsIndex
-    presented: SupportsIndex
+    blocked: Count
+    presented: Count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,11 +75,7 @@ class StratifiedContainment:
 
 
 def guardrail_sensitivity(
-    blocked: SupportsIndex,
-    presented: SupportsIndex,
-    *,
-    confidence: float = 0.95,
-    rule: Rule = "exact",
+    blocked: Count, presented: Count, *, confidence: float = 0.95, rule: Rule = "exact"
 ) -> GuardrailBound:
     """The bound on P(blocked | harmful candidate presented), and on the miss probability.
 
@@ -112,11 +108,7 @@ def guardrail_sensitivity(
 
 
 def guardrail_specificity(
-    allowed: SupportsIndex,
-    presented: SupportsIndex,
-    *,
-    confidence: float = 0.95,
-    rule: Rule = "exact",
+    allowed: Count, presented: Count, *, confidence: float = 0.95, rule: Rule = "exact"
 ) -> GuardrailBound:
     """The bound on P(allowed | harmless candidate presented), and on false positives.
 

@@ -18,14 +18,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, SupportsIndex, TypeAlias
+from typing import Literal, TypeAlias
 
 from trialwise.stats.agreement import Confusion
 from trialwise.stats.binomial import upper_z
 from trialwise.stats.judged_tests import JudgedTest
 from trialwise.stats.paired import paired_difference_interval
 from trialwise.stats.rate_intervals import clopper_pearson, wilson_interval
-from trialwise.stats.result_types import RULES, Interval, Rule, Undefined
+from trialwise.stats.result_types import RULES, Count, Interval, Rule, Undefined
 from trialwise.validation import require_choice, require_open_rate, require_successes
 
 CorrectionMethod: TypeAlias = Literal["exact", "boxes", "cells", "score"]
@@ -159,8 +159,8 @@ def rectifier(confusion: Confusion, *, confidence: float = 0.95, rule: Rule = "e
 
 
 def rectified_rate(
-    passed: SupportsIndex,
-    trials: SupportsIndex,
+    passed: Count,
+    trials: Count,
     confusion: Confusion,
     *,
     confidence: float = 0.95,
@@ -217,8 +217,8 @@ _FEWEST_FOR_SCORE = 8
 
 
 def rogan_gladen_rate(
-    passed: SupportsIndex,
-    trials: SupportsIndex,
+    passed: Count,
+    trials: Count,
     confusion: Confusion,
     *,
     confidence: float = 0.95,
@@ -280,7 +280,7 @@ def rogan_gladen_rate(
 
 
 def pooled_rate(
-    passed: SupportsIndex, trials: SupportsIndex, confusion: Confusion, *, confidence: float = 0.95
+    passed: Count, trials: Count, confusion: Confusion, *, confidence: float = 0.95
 ) -> CorrectedRate:
     """The rate of labels and trials together, corrected for the judge's errors on the trials.
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal, SupportsIndex, TypeAlias
+from typing import Literal, TypeAlias
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.agreement import Confusion
@@ -29,7 +29,7 @@ from trialwise.stats.judge_correction import (
     unit,
 )
 from trialwise.stats.judged_tests import Correction, JudgedTest, error_by_class, error_of_shares
-from trialwise.stats.result_types import Decision, Interval, Rule, Undefined
+from trialwise.stats.result_types import Count, Decision, Interval, Rule, Undefined
 from trialwise.validation import require_choice, require_open_rate, require_successes
 
 CORRECTIONS: tuple[Correction, ...] = ("rectifier", "rogan-gladen", "pooled")
@@ -195,8 +195,8 @@ class JudgedSequence:
 
 
 def decide_judged(
-    passed: SupportsIndex,
-    trials: SupportsIndex,
+    passed: Count,
+    trials: Count,
     confusion: Confusion,
     required_rate: float,
     *,

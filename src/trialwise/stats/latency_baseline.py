@@ -21,7 +21,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import ClassVar, SupportsIndex
+from typing import ClassVar
 
 from trialwise.decimals import ceil_product, complement
 from trialwise.errors import InvalidArgument
@@ -29,7 +29,7 @@ from trialwise.stats.binomial import raw_cdf
 from trialwise.stats.compliance_cutoffs import exact_cutoff
 from trialwise.stats.latency_percentiles import check_latencies, check_percentile, nearest_rank
 from trialwise.stats.precedence import lower_tail, smallest_count
-from trialwise.stats.result_types import Refusal, Undefined
+from trialwise.stats.result_types import Count, Refusal, Undefined
 from trialwise.validation import require_count, require_open_rate, require_real
 
 TIE_POLICY = "largest-tied-position-for-upper-bound-ranks"
@@ -143,11 +143,7 @@ def order_statistic_bound(
 
 
 def order_statistic_false_alarm(
-    baseline_trials: SupportsIndex,
-    test_trials: SupportsIndex,
-    percentile: float,
-    *,
-    confidence: float = 0.95,
+    baseline_trials: Count, test_trials: Count, percentile: float, *, confidence: float = 0.95
 ) -> float | Undefined:
     """P(a test's percentile exceeds the order-statistic bound) when nothing has changed.
 
@@ -254,11 +250,7 @@ class ExceedanceCutoff:
 
 
 def precedence_existence(
-    baseline_trials: SupportsIndex,
-    test_trials: SupportsIndex,
-    percentile: float,
-    *,
-    alpha: float = 0.05,
+    baseline_trials: Count, test_trials: Count, percentile: float, *, alpha: float = 0.05
 ) -> PrecedenceExistence:
     """The precedence rank from the two counts alone: known before a latency is (§12.5.2.1).
 
@@ -286,12 +278,12 @@ def precedence_existence(
 
 def precedence_threshold(
     baseline_latencies: Iterable[float],
-    test_trials: SupportsIndex | None,
+    test_trials: Count | None,
     percentile: float,
     *,
     alpha: float = 0.05,
-    baseline_run_trials: SupportsIndex | None = None,
-    planned_trials: SupportsIndex | None = None,
+    baseline_run_trials: Count | None = None,
+    planned_trials: Count | None = None,
 ) -> PrecedenceThreshold:
     """The baseline latency that a test's percentile exceeds with probability at most alpha.
 
@@ -350,11 +342,7 @@ def precedence_threshold(
 
 
 def exceedance_cutoff(
-    baseline_trials: SupportsIndex,
-    test_trials: SupportsIndex,
-    percentile: float,
-    *,
-    alpha: float = 0.05,
+    baseline_trials: Count, test_trials: Count, percentile: float, *, alpha: float = 0.05
 ) -> ExceedanceCutoff:
     """How many test latencies above the baseline's own percentile no chance would explain.
 
@@ -424,9 +412,7 @@ def first_rank(below: int, nb: int, nt: int, alpha: float) -> int | None:
     return rank if rank <= nb else None
 
 
-def _run_sizes(
-    baseline_run: SupportsIndex | None, planned: SupportsIndex | None
-) -> tuple[int | None, int | None]:
+def _run_sizes(baseline_run: Count | None, planned: Count | None) -> tuple[int | None, int | None]:
     if baseline_run is None and planned is None:
         return None, None
     if baseline_run is None:

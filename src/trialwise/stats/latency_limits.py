@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, SupportsIndex, TypeAlias
+from typing import Literal, TypeAlias
 
 from trialwise.stats.binomial import raw_tail
 from trialwise.stats.compliance_cutoffs import (
@@ -23,7 +23,7 @@ from trialwise.stats.compliance_cutoffs import (
 from trialwise.stats.latency_percentiles import check_latencies, check_percentile, nearest_rank
 from trialwise.stats.latency_planning import INTENTS, Intent
 from trialwise.stats.rate_intervals import clopper_pearson_low
-from trialwise.stats.result_types import Refusal
+from trialwise.stats.result_types import Count, Refusal
 from trialwise.validation import require_choice, require_count, require_open_rate, require_positive
 
 LimitVerdict: TypeAlias = Literal["PASS", "FAIL", "INCONCLUSIVE"]
@@ -67,7 +67,7 @@ class LatencyLimitDecision:
 
 
 def latency_limit_cutoff(
-    percentile: float, trials: SupportsIndex, *, alpha: float = 0.05
+    percentile: float, trials: Count, *, alpha: float = 0.05
 ) -> ComplianceCutoff:
     """How many of `trials` latencies must be within a limit to show that its percentile is.
 
@@ -100,7 +100,7 @@ def evaluate_latency_limit(
     *,
     alpha: float = 0.05,
     intent: Intent = "VERIFICATION",
-    planned_trials: SupportsIndex | None = None,
+    planned_trials: Count | None = None,
 ) -> LatencyLimitDecision:
     """Whether the latencies show that a percentile is within an explicit limit (§12.3).
 

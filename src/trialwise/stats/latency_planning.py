@@ -14,7 +14,7 @@ true percentile from above? The second takes more trials, and neither stands in 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, SupportsIndex, TypeAlias
+from typing import Literal, TypeAlias
 
 from trialwise.decimals import as_written, ceil_product, complement, floor_product
 from trialwise.stats.binomial import find_first
@@ -22,7 +22,7 @@ from trialwise.stats.compliance_cutoffs import minimum_trials
 from trialwise.stats.latency_baseline import precedence_existence
 from trialwise.stats.latency_percentiles import check_percentile, emission_minimum
 from trialwise.stats.precedence import reaches
-from trialwise.stats.result_types import Undefined
+from trialwise.stats.result_types import Count, Undefined
 from trialwise.validation import require_choice, require_count, require_open_rate, require_rate
 
 Intent: TypeAlias = Literal["VERIFICATION", "SMOKE"]
@@ -81,7 +81,7 @@ class PrecedencePlan:
         return self.planning_rank is None
 
 
-def planned_trials_needed(minimum: SupportsIndex, success_rate: float) -> int | Undefined:
+def planned_trials_needed(minimum: Count, success_rate: float) -> int | Undefined:
     """The smallest plan with ⌊planned · rate⌋ ≥ minimum, in decimals.
 
     Parameters
@@ -104,11 +104,7 @@ def planned_trials_needed(minimum: SupportsIndex, success_rate: float) -> int | 
 
 
 def verification_gate(
-    planned_trials: SupportsIndex,
-    success_rate: float,
-    percentile: float,
-    *,
-    confidence: float = 0.95,
+    planned_trials: Count, success_rate: float, percentile: float, *, confidence: float = 0.95
 ) -> VerificationGate:
     """Whether a planned verification meets both minimums of rule set "wilson" (§12.5.3).
 
@@ -144,8 +140,8 @@ def verification_gate(
 
 
 def precedence_planning(
-    baseline_trials: SupportsIndex,
-    planned_trials: SupportsIndex,
+    baseline_trials: Count,
+    planned_trials: Count,
     success_rate: float,
     percentile: float,
     *,
@@ -253,7 +249,7 @@ def existence_minimum(percentile: float, *, confidence: float = 0.95) -> int:
 
 
 def nondegeneracy_decision(
-    test_trials: SupportsIndex,
+    test_trials: Count,
     percentile: float,
     *,
     intent: Intent = "VERIFICATION",

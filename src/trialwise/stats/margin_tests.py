@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, SupportsIndex, TypeAlias
+from typing import Literal, TypeAlias
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.binomial import (
@@ -21,7 +21,7 @@ from trialwise.stats.binomial import (
     upper_z,
 )
 from trialwise.stats.rate_intervals import wilson_high, wilson_low
-from trialwise.stats.result_types import Interval
+from trialwise.stats.result_types import Count, Interval
 from trialwise.stats.unconditional import check_two_runs
 from trialwise.validation import require_choice, require_count, require_open_rate, require_rate
 
@@ -34,10 +34,10 @@ INTERVAL_METHODS: tuple[IntervalMethod, ...] = (
 
 
 def difference_interval(
-    baseline_successes: SupportsIndex,
-    baseline_trials: SupportsIndex,
-    successes: SupportsIndex,
-    trials: SupportsIndex,
+    baseline_successes: Count,
+    baseline_trials: Count,
+    successes: Count,
+    trials: Count,
     *,
     confidence: float = 0.95,
     method: IntervalMethod = "miettinen-nurminen",
@@ -202,10 +202,10 @@ class NonInferiority:
 
 
 def noninferiority(
-    baseline_successes: SupportsIndex,
-    baseline_trials: SupportsIndex,
-    successes: SupportsIndex,
-    trials: SupportsIndex,
+    baseline_successes: Count,
+    baseline_trials: Count,
+    successes: Count,
+    trials: Count,
     *,
     margin: float,
     alpha: float = 0.05,
@@ -265,8 +265,8 @@ def noninferiority(
 
 
 def noninferiority_size(
-    baseline_trials: SupportsIndex,
-    trials: SupportsIndex,
+    baseline_trials: Count,
+    trials: Count,
     *,
     margin: float,
     baseline_rate: float,

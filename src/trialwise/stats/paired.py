@@ -11,11 +11,11 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, SupportsIndex, TypeAlias
+from typing import Literal, TypeAlias
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats.binomial import binomial_tail, exact_tail, find_end, normal_quantile, upper_z
-from trialwise.stats.result_types import Decision, Interval
+from trialwise.stats.result_types import Count, Decision, Interval
 from trialwise.validation import require_choice, require_count, require_open_rate
 
 SignAlternative: TypeAlias = Literal["two-sided", "greater", "less"]
@@ -86,7 +86,7 @@ def pairs_from_outcomes(a: Sequence[bool], b: Sequence[bool]) -> PairCounts:
 
 
 def sign_test(
-    wins: SupportsIndex, losses: SupportsIndex, *, alternative: SignAlternative = "two-sided"
+    wins: Count, losses: Count, *, alternative: SignAlternative = "two-sided"
 ) -> SignTest:
     """The exact sign test that wins and losses are equally likely; ties are left out.
 
@@ -168,12 +168,7 @@ def half_tail(k: int, n: int) -> float:
 
 
 def paired_difference_interval(
-    both: SupportsIndex,
-    only_a: SupportsIndex,
-    only_b: SupportsIndex,
-    neither: SupportsIndex,
-    *,
-    confidence: float = 0.95,
+    both: Count, only_a: Count, only_b: Count, neither: Count, *, confidence: float = 0.95
 ) -> Interval:
     """A confidence interval for A's rate minus B's, (only_a − only_b)/n, from n pairs.
 
@@ -204,9 +199,7 @@ def paired_difference_interval(
     return Interval(low, high, confidence=level, method="tango")
 
 
-def check_pair_counts(
-    both: SupportsIndex, only_a: SupportsIndex, only_b: SupportsIndex, neither: SupportsIndex
-) -> PairCounts:
+def check_pair_counts(both: Count, only_a: Count, only_b: Count, neither: Count) -> PairCounts:
     """Return the paired table, which must count at least one pair."""
     counts = PairCounts(
         both=require_count("both", both),

@@ -9,19 +9,17 @@ of exactly 1, at any number of trials.
 from __future__ import annotations
 
 import math
-from typing import Literal, SupportsIndex, TypeAlias
+from typing import Literal, TypeAlias
 
 from trialwise.stats.binomial import beta_quantile, normal_quantile, upper_z
-from trialwise.stats.result_types import Interval
+from trialwise.stats.result_types import Count, Interval
 from trialwise.validation import require_choice, require_count, require_open_rate, require_successes
 
 Side: TypeAlias = "Literal['two-sided', 'lower', 'upper']"
 SIDES: tuple[Side, ...] = ("two-sided", "lower", "upper")
 
 
-def wilson_interval(
-    successes: SupportsIndex, trials: SupportsIndex, *, confidence: float = 0.95
-) -> Interval:
+def wilson_interval(successes: Count, trials: Count, *, confidence: float = 0.95) -> Interval:
     """The two-sided Wilson score interval (Wilson 1927; companion §2.3.1).
 
     The rates p the score test would not reject: (p̂ − p)² ≤ z² p(1−p)/n, which gives
@@ -49,9 +47,7 @@ def wilson_interval(
     return Interval(wilson_low(k, n, z), wilson_high(k, n, z), confidence=level, method="wilson")
 
 
-def wilson_lower(
-    successes: SupportsIndex, trials: SupportsIndex, *, confidence: float = 0.95
-) -> float:
+def wilson_lower(successes: Count, trials: Count, *, confidence: float = 0.95) -> float:
     """The one-sided Wilson lower bound on a rate, z = Φ⁻¹(confidence) (companion §2.3.1, §4.3.1).
 
     With no failure it is n/(n + z²), always below 1: a perfect record is not a proof.
@@ -65,9 +61,7 @@ def wilson_lower(
     return wilson_low(k, n, normal_quantile(require_open_rate("confidence", confidence)))
 
 
-def wilson_upper(
-    successes: SupportsIndex, trials: SupportsIndex, *, confidence: float = 0.95
-) -> float:
+def wilson_upper(successes: Count, trials: Count, *, confidence: float = 0.95) -> float:
     """The one-sided Wilson upper bound on a rate: 1 minus the lower bound on the failures.
 
     Examples
@@ -80,11 +74,7 @@ def wilson_upper(
 
 
 def clopper_pearson(
-    successes: SupportsIndex,
-    trials: SupportsIndex,
-    *,
-    confidence: float = 0.95,
-    side: Side = "two-sided",
+    successes: Count, trials: Count, *, confidence: float = 0.95, side: Side = "two-sided"
 ) -> Interval:
     """The exact interval: rates neither binomial tail rejects (Clopper & Pearson 1934).
 
@@ -113,7 +103,7 @@ def clopper_pearson(
     return Interval(low, high, confidence=level, method="clopper-pearson")
 
 
-def wald(successes: SupportsIndex, trials: SupportsIndex, *, confidence: float = 0.95) -> Interval:
+def wald(successes: Count, trials: Count, *, confidence: float = 0.95) -> Interval:
     """The textbook interval p̂ ± z √(p̂(1−p̂)/n): pedagogical, never used to decide (§2.3.2).
 
     It has width 0 at a perfect record and may leave [0, 1]; the ends are shown as they come.
@@ -131,7 +121,7 @@ def wald(successes: SupportsIndex, trials: SupportsIndex, *, confidence: float =
     return Interval(rate - half, rate + half, confidence=level, method="wald (pedagogical)")
 
 
-def rule_of_three(trials: SupportsIndex) -> float:
+def rule_of_three(trials: Count) -> float:
     """The 95 % upper bound 3/n on a failure probability after n trials without one (§1.4.5, §4.2).
 
     A heuristic under an i.i.d. model, capped at 1. The exact bound is `clopper_pearson(0, n,

@@ -18,14 +18,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, SupportsIndex
+from typing import TYPE_CHECKING, ClassVar
 
 from trialwise import validation
 from trialwise.stats.binomial import average_below, likely_counts, raw_cdf, upper_z
 from trialwise.stats.boschloo_regions import LARGEST_SEARCH, boschloo_region
 from trialwise.stats.precedence import smallest_count
 from trialwise.stats.rate_intervals import wilson_low
-from trialwise.stats.result_types import RULES, Refusal, Rule
+from trialwise.stats.result_types import RULES, Count, Refusal, Rule
 from trialwise.stats.staged_schemes import StagedScheme
 from trialwise.stats.unconditional import fisher_cutoffs
 
@@ -110,9 +110,9 @@ class RegressionCutoff:
 
 
 def regression_cutoff(
-    baseline_successes: SupportsIndex,
-    baseline_trials: SupportsIndex,
-    trials: SupportsIndex,
+    baseline_successes: Count,
+    baseline_trials: Count,
+    trials: Count,
     *,
     alpha: float = 0.05,
     rule: Rule = "exact",
@@ -156,12 +156,7 @@ def regression_cutoff(
 
 
 def design_false_alarm(
-    rate: float,
-    baseline_trials: SupportsIndex,
-    trials: SupportsIndex,
-    *,
-    alpha: float = 0.05,
-    rule: Rule = "exact",
+    rate: float, baseline_trials: Count, trials: Count, *, alpha: float = 0.05, rule: Rule = "exact"
 ) -> float:
     """P(FAIL) when baseline and test are both drawn at one common rate: nothing has changed.
 
@@ -182,8 +177,8 @@ def design_false_alarm(
 def design_power(
     baseline_rate: float,
     rate: float,
-    baseline_trials: SupportsIndex,
-    trials: SupportsIndex,
+    baseline_trials: Count,
+    trials: Count,
     *,
     alpha: float = 0.05,
     rule: Rule = "exact",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Literal, TypeAlias
+from typing import Literal, SupportsIndex, TypeAlias
 
 Rule: TypeAlias = "Literal['exact', 'wilson', 'fisher']"
 """A rule set, never mixed with another within one verdict.
@@ -17,6 +17,10 @@ Rule: TypeAlias = "Literal['exact', 'wilson', 'fisher']"
 
 
 RULES: tuple[Rule, ...] = ("exact", "wilson", "fisher")
+
+
+Count: TypeAlias = "SupportsIndex"
+"""A whole number: an int, or what stands for one, such as an integer of numpy."""
 
 
 class Decision(StrEnum):

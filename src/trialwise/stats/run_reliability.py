@@ -11,13 +11,12 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import SupportsIndex
 
 from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
 from trialwise.stats.binomial import upper_z
 from trialwise.stats.rate_intervals import clopper_pearson
-from trialwise.stats.result_types import Interval
+from trialwise.stats.result_types import Count, Interval
 from trialwise.validation import (
     require_choice,
     require_count,
@@ -94,7 +93,7 @@ def recommend_runs_wilson(half_width: float, confidence: float = 0.95) -> int:
     return max(1, math.ceil(z * z * (1 / (4 * half * half) - 1)))
 
 
-def confidence_band(runs: SupportsIndex, confidence: float = 0.95) -> float:
+def confidence_band(runs: Count, confidence: float = 0.95) -> float:
     """The worst-case nominal Wald half-width a number of runs buys: z √(0.25 / runs).
 
     Both directions are the report's "Power-analysis run-count recommendation".
@@ -293,7 +292,7 @@ _ROUNDS_TO_ONE = 38
 _ROUNDS_TO_ZERO = 746
 
 
-def pass_at_k(trials: SupportsIndex, successes: SupportsIndex, k: SupportsIndex) -> float:
+def pass_at_k(trials: Count, successes: Count, k: Count) -> float:
     """The unbiased estimate of the probability that at least one of k trials succeeds.
 
     1 − C(n−c, k) / C(n, k): the share of the k-subsets of the trials that hold a success, computed
@@ -318,7 +317,7 @@ def pass_at_k(trials: SupportsIndex, successes: SupportsIndex, k: SupportsIndex)
     return (subsets - without) / subsets
 
 
-def pass_at_k_naive(rate: float, k: SupportsIndex) -> float:
+def pass_at_k_naive(rate: float, k: Count) -> float:
     """The plug-in 1 − (1 − rate)^k: exact when `rate` is the true one, biased when it is c/n.
 
     Parameters
@@ -336,7 +335,7 @@ def pass_at_k_naive(rate: float, k: SupportsIndex) -> float:
     return _at_least_one(require_rate("rate", rate), require_count("k", k, minimum=1))
 
 
-def pass_hat_k(trials: SupportsIndex, successes: SupportsIndex, k: SupportsIndex) -> float:
+def pass_hat_k(trials: Count, successes: Count, k: Count) -> float:
     """The unbiased estimate of the probability that all of k trials succeed, pass^k.
 
     C(c, k) / C(n, k): the share of the k-subsets of the trials that hold no failure (Yao et al.
@@ -355,7 +354,7 @@ def pass_hat_k(trials: SupportsIndex, successes: SupportsIndex, k: SupportsIndex
     return inside / subsets
 
 
-def pass_hat_k_plugin(rate: float, k: SupportsIndex) -> float:
+def pass_hat_k_plugin(rate: float, k: Count) -> float:
     """The plug-in rate^k: exact when `rate` is the true one, biased upward when it is c/n.
 
     At 4 of 5 and k = 5 it says 0.328 where the unbiased estimate is 0. Parameters as in
@@ -370,7 +369,7 @@ def pass_hat_k_plugin(rate: float, k: SupportsIndex) -> float:
 
 
 def pass_at_k_interval(
-    trials: SupportsIndex, successes: SupportsIndex, k: SupportsIndex, *, confidence: float = 0.95
+    trials: Count, successes: Count, k: Count, *, confidence: float = 0.95
 ) -> Interval:
     """The exact interval for one task's pass@k: Clopper–Pearson's, mapped by p → 1 − (1−p)^k.
 
@@ -400,7 +399,7 @@ def pass_at_k_interval(
 
 
 def pass_hat_k_interval(
-    trials: SupportsIndex, successes: SupportsIndex, k: SupportsIndex, *, confidence: float = 0.95
+    trials: Count, successes: Count, k: Count, *, confidence: float = 0.95
 ) -> Interval:
     """The exact interval for one task's pass^k: Clopper–Pearson's, mapped by p → p^k.
 
@@ -416,9 +415,7 @@ def pass_hat_k_interval(
     return _map_interval(exact, _all_succeed, "pass^k", require_count("k", k, minimum=1))
 
 
-def _check_counts(
-    trials: SupportsIndex, successes: SupportsIndex, k: SupportsIndex
-) -> tuple[int, int, int]:
+def _check_counts(trials: Count, successes: Count, k: Count) -> tuple[int, int, int]:
     c, n = require_successes(successes, trials)
     size = require_count("k", k, minimum=1)
     if size > n:

@@ -14,11 +14,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import SupportsIndex
 
 from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
-from trialwise.stats.result_types import Undefined
+from trialwise.stats.result_types import Count, Undefined
 from trialwise.stats.run_reliability import pass_at_k, pass_hat_k, pass_hat_k_plugin
 from trialwise.validation import require_outcomes, require_positive, require_rate
 
@@ -122,9 +121,7 @@ class SkillScore:
         return tuple(stimulus.name for stimulus in self.stimuli if stimulus.unscored)
 
 
-def multi_trial_metrics(
-    outcomes: Sequence[bool], *, k: SupportsIndex | None = None
-) -> MultiTrialMetrics:
+def multi_trial_metrics(outcomes: Sequence[bool], *, k: Count | None = None) -> MultiTrialMetrics:
     """The pass rate, pass@k and pass^k of one stimulus's trials.
 
     Of c passes in n trials: c/n, 1 − C(n−c, k)/C(n, k), C(c, k)/C(n, k), and (c/n)^k beside it. At
@@ -186,7 +183,7 @@ def stimulus_score(
     *,
     weights: Mapping[str, float] | None = None,
     threshold: float | None = None,
-    k: SupportsIndex | None = None,
+    k: Count | None = None,
 ) -> StimulusScore:
     """The score of one stimulus: each trial's weighted mean of marks, averaged over trials.
 

@@ -21,12 +21,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heappop, heappush
-from typing import SupportsIndex
 
 from trialwise.decimals import RELATIVE_BAND, as_written
 from trialwise.stats.binomial import likely_counts
 from trialwise.stats.precedence import exact_lower_tail, lattice_weight, lower_tail, smallest_count
-from trialwise.stats.result_types import Undefined
+from trialwise.stats.result_types import Count, Undefined
 from trialwise.validation import require_successes
 
 #: How far, relatively, the reported supremum may lie above the greatest value found.
@@ -59,10 +58,7 @@ class BoschlooTest:
 
 
 def boschloo(
-    baseline_successes: SupportsIndex,
-    baseline_trials: SupportsIndex,
-    successes: SupportsIndex,
-    trials: SupportsIndex,
+    baseline_successes: Count, baseline_trials: Count, successes: Count, trials: Count
 ) -> BoschlooTest:
     """Boschloo's unconditional exact test of degradation, p = sup over rates of P(F ≤ f).
 
@@ -258,10 +254,7 @@ _REFRESH = 128
 
 
 def fisher_one_sided(
-    baseline_successes: SupportsIndex,
-    baseline_trials: SupportsIndex,
-    successes: SupportsIndex,
-    trials: SupportsIndex,
+    baseline_successes: Count, baseline_trials: Count, successes: Count, trials: Count
 ) -> float:
     """The p-value of degradation: P(X ≤ successes) when all successes are dealt out at random.
 
@@ -294,10 +287,7 @@ def fisher_one_sided(
 
 
 def check_two_runs(
-    baseline_successes: SupportsIndex,
-    baseline_trials: SupportsIndex,
-    successes: SupportsIndex,
-    trials: SupportsIndex,
+    baseline_successes: Count, baseline_trials: Count, successes: Count, trials: Count
 ) -> tuple[int, int, int, int]:
     """A baseline and a test, each with 0 ≤ successes ≤ trials and at least one trial."""
     k, nb = require_successes(

@@ -16,9 +16,10 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import chain, islice, repeat
 from random import Random
 from types import MappingProxyType
-from typing import Literal, SupportsIndex, TypeAlias
+from typing import Literal, TypeAlias
 
 from trialwise import validation
+from trialwise.stats.result_types import Count
 from trialwise.stats.sequential.walks import Boundaries, decision_at, keep_open, look_at
 
 #: Start a trial only if it will more likely than not be needed: one wasted trial a run at eight
@@ -28,11 +29,11 @@ LIKELY_NEEDED = 0.5
 
 def trials_to_start(
     design: Boundaries,
-    trials: SupportsIndex,
-    failures: SupportsIndex,
-    in_flight: SupportsIndex,
+    trials: Count,
+    failures: Count,
+    in_flight: Count,
     *,
-    concurrency: SupportsIndex,
+    concurrency: Count,
     likely: float = LIKELY_NEEDED,
     prior: tuple[float, float] = (1.0, 1.0),
 ) -> int:
@@ -124,7 +125,7 @@ DRAWS: tuple[Draw, ...] = ("balanced", "independent")
 
 
 def issue_order(
-    inputs: SupportsIndex, trials: SupportsIndex, *, seed: SupportsIndex, draw: Draw = "balanced"
+    inputs: Count, trials: Count, *, seed: Count, draw: Draw = "balanced"
 ) -> tuple[int, ...]:
     """Which input each trial gets, in the order the trials are issued.
 
