@@ -106,7 +106,7 @@ def _cutoff(rule: str, baseline: int, rate: float) -> Benchmark:
 def _scheme(origin: str, baseline: int) -> Benchmark:
     return Benchmark(
         name=f"scheme, {origin}, baseline of {baseline}, loss of 10 points",
-        setup="from trialwise.stats.scheme_levels import find_scheme",
+        setup="from trialwise.stats.staged_regression import find_scheme",
         expression=f"find_scheme.__wrapped__({baseline}, 0.1)",
         seconds_goal=2.0,
     )

@@ -20,7 +20,6 @@ from itertools import pairwise, product
 from typing import Any
 
 from trialwise.stats.paired_designs import find_two_sided_cap, search_two_sided
-from trialwise.stats.scheme_levels import search_scheme, start_scheme
 from trialwise.stats.sequential import SequentialDesign
 from trialwise.stats.sequential.best_rules import usual_cap
 from trialwise.stats.sequential.bound import (
@@ -45,6 +44,7 @@ from trialwise.stats.sequential.shipped_designs import (
     search_design,
     search_strict,
 )
+from trialwise.stats.staged_regression import search_scheme, start_scheme
 
 #: The rates of the strict designs that ship, and the power that sets their caps.
 STRICT_RATES = (

@@ -24,7 +24,7 @@ from trialwise.contrib.conformance.conformance_report import (
     render_calibration,
     render_calibration_markdown,
 )
-from trialwise.stats.scheme_levels import find_scheme
+from trialwise.stats.staged_regression import find_scheme
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "calibration.md"
 

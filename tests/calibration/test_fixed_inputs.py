@@ -36,8 +36,8 @@ from trialwise.procedures.claims import default_draw
 from trialwise.stats.compliance_cutoffs import compliance_cutoff
 from trialwise.stats.regression_cutoffs import regression_cutoff
 from trialwise.stats.result_types import Rule
-from trialwise.stats.scheme_levels import find_scheme
 from trialwise.stats.sequential.design import SequentialDesign
+from trialwise.stats.staged_regression import find_scheme
 
 Law = NDArray[np.float64]
 

@@ -31,7 +31,7 @@ from trialwise.procedures.sizing.regression_sizing import (
     plan_regression,
 )
 from trialwise.procedures.sizing.sizing_base import SizingPlan
-from trialwise.stats.boschloo_regions import boschloo_region
+from trialwise.stats.regression_cutoffs import boschloo_region
 from trialwise.stats.result_types import Refusal, Undefined
 from trialwise.stats.unconditional import boschloo
 

@@ -22,8 +22,7 @@ from trialwise.model.trial import CheckResult, ErrorClass
 from trialwise.model.verdict import Verdict
 from trialwise.procedures import regression_designs
 from trialwise.runtime.verifying import verify
-from trialwise.stats.scheme_levels import find_level
-from trialwise.stats.staged_regression import apply_scheme
+from trialwise.stats.staged_regression import apply_scheme, find_level
 
 QUESTIONS = ["one", "two", "three"]
 

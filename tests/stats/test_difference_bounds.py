@@ -13,8 +13,7 @@ from trialwise.stats import regression_cutoff
 from trialwise.stats.difference_bounds import bound_difference
 from trialwise.stats.regression_cutoffs import RegressionCutoff
 from trialwise.stats.result_types import Interval
-from trialwise.stats.scheme_levels import find_scheme
-from trialwise.stats.staged_regression import apply_scheme, staged_regression
+from trialwise.stats.staged_regression import apply_scheme, find_scheme, staged_regression
 
 BASELINE, TRIALS, MARGIN = 10, 12, 0.5
 RATES = [0.02, 0.1, 0.25, 0.4, 0.6, 0.75, 0.9, 0.98]

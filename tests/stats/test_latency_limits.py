@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import beta, binom
 
 from trialwise.errors import InvalidArgument
-from trialwise.stats.latency_limits import evaluate_latency_limit, latency_limit_cutoff
+from trialwise.stats.latency_planning import evaluate_latency_limit, latency_limit_cutoff
 from trialwise.stats.result_types import Refusal
 
 LATENCIES = st.lists(st.integers(0, 50), min_size=1, max_size=80)

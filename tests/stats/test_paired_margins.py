@@ -9,8 +9,7 @@ from itertools import product
 import pytest
 
 from trialwise.stats.betting_rules import find_capital
-from trialwise.stats.paired import paired_difference_interval
-from trialwise.stats.paired_margins import (
+from trialwise.stats.margin_rules import (
     bound_chance,
     find_low_end,
     find_region,
@@ -19,6 +18,7 @@ from trialwise.stats.paired_margins import (
     region_chance,
     score,
 )
+from trialwise.stats.paired import paired_difference_interval
 
 
 def sum_tables(limits: list[int], pairs: int, only_a: float, only_b: float) -> float:

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import betabinom, hypergeom
 
-from trialwise.stats.precedence import exact_lower_tail
 from trialwise.stats.toolbox.precedence_law import precedence_cdf, precedence_rank
+from trialwise.stats.unconditional import exact_lower_tail
 
 LEVELS = (0.01, 0.05, 0.1, 0.2, 0.25, 0.5)
 

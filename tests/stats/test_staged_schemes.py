@@ -15,8 +15,15 @@ from tools.designs import SCHEMES
 
 from trialwise.stats import design_power
 from trialwise.stats.regression_cutoffs import RegressionCutoff
-from trialwise.stats.scheme_levels import find_level, find_scheme, search_scheme, start_scheme
-from trialwise.stats.staged_regression import apply_scheme, average_chances, staged_regression
+from trialwise.stats.staged_regression import (
+    apply_scheme,
+    average_chances,
+    find_level,
+    find_scheme,
+    search_scheme,
+    staged_regression,
+    start_scheme,
+)
 from trialwise.stats.staged_schemes import StagedScheme
 
 ALPHA = 0.05

@@ -135,8 +135,8 @@ def pick_interval(finding: Finding) -> Interval | None:
 def list_latency_marks(finding: LatencyFinding, verdict: Verdict) -> Sequence[str]:
     """List what qualifies a latency result: it may only advise, or rest on too few trials."""
     # Few runs judge latencies, and every report comes by here.
-    from trialwise.stats.latency_limits import LatencyLimitDecision
     from trialwise.stats.latency_percentiles import SUPPORTED_PERCENTILES, emission_minimum
+    from trialwise.stats.latency_planning import LatencyLimitDecision
 
     advisory = Dimension.LATENCY in verdict.advisory
     marks = ["advisory"] if advisory else []

@@ -19,12 +19,12 @@ from trialwise.pages.finding_facts import LATENCY, list_latency_marks, pick_badg
 from trialwise.pages.verdict_meaning import make_badge
 from trialwise.procedures.explanations import Rows, make_section
 from trialwise.stats.latency_baseline import OrderStatisticBound, PrecedenceThreshold
-from trialwise.stats.latency_limits import LatencyLimitDecision
 from trialwise.stats.latency_percentiles import (
     SUPPORTED_PERCENTILES,
     emission_minimum,
     latency_summary,
 )
+from trialwise.stats.latency_planning import LatencyLimitDecision
 from trialwise.stats.result_types import Undefined
 
 #: Fewer latencies are a list, not a distribution.

@@ -18,7 +18,7 @@ from trialwise.model.verdict import Caution, Decision, Design, Finding, Observed
 from trialwise.procedures import base, characteristic
 from trialwise.procedures import regression_designs as designs
 from trialwise.procedures.compliance import lower_bound, rate_interval
-from trialwise.stats.precedence import exact_lower_tail, lower_tail
+from trialwise.stats.unconditional import exact_lower_tail, lower_tail
 from trialwise.validation import require_count
 
 #: The versioned name of the rule each rule set uses.

@@ -21,11 +21,12 @@ from trialwise.procedures.base import Conclusion, Counts, Refused, known, rate_b
 from trialwise.procedures.characteristic import Chance
 from trialwise.stats.binomial import find_first, normal_quantile, upper_z
 from trialwise.stats.compliance_cutoffs import SOUND_ALPHA
-from trialwise.stats.scheme_levels import find_level, find_scheme
 from trialwise.stats.staged_regression import (
     apply_scheme,
     average_chances,
     final_level,
+    find_level,
+    find_scheme,
     staged_regression,
 )
 

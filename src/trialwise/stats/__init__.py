@@ -5,15 +5,14 @@ Every function takes plain numbers and returns a number or a small frozen value.
 
 - rates: `rate_intervals`, `compliance_cutoffs` (and what a chosen threshold amounts to), `finite`
   (part of a corpus)
-- against a baseline: `regression_cutoffs`, `unconditional` (Boschloo and Fisher),
-  `boschloo_regions`, `precedence`; decided after every trial: `staged_regression`, by
-  `staged_schemes` with `scheme_levels`; another rule: `margin_tests`
+- against a baseline: `regression_cutoffs`, `unconditional` (Boschloo and Fisher); decided after
+  every trial: `staged_regression`, by `staged_schemes`; another rule: `margin_tests`
 - two conditions on the same inputs: `paired`, with the questions that can be asked; `paired_rules`
   that decide: `split_rules` without a margin, on `paired_designs` that stop early; with a margin
-  `margin_rules` on `paired_margins`, and `betting_rules`;
+  `margin_rules`, and `betting_rules`;
   amounts, scores and net wins: `signed_ranks`
 - `sequential`: designs that stop early; `confidence_sequences`: evidence that needs no plan
-- latency: `latency_percentiles`, `latency_limits`, `latency_baseline`, `latency_planning`
+- latency: `latency_percentiles`, `latency_baseline`, `latency_planning` (and limits)
 - repeated inputs: `cluster_estimators`, `cluster_models`, `cluster_correlation`, `beta_binomial`
 - scores: `bounded_means`, `skill_scores`
 - judges: `agreement`, `judge_certification`, `judge_correction`, `judged_decision`,
@@ -49,7 +48,6 @@ _MODULES = {
     ),
     "beta_binomial": "BetaBinomialFit FitLocation beta_binomial_fit",
     "binomial": "binomial_cdf binomial_pmf binomial_tail",
-    "boschloo_regions": "BoschlooRegion boschloo_region",
     "bounded_means": (
         "bounded_mean_interval bounded_variance_interval weighted_mean_interval MeanDesign "
         "betting_capital betting_mean_interval fewest_scores"
@@ -92,9 +90,6 @@ _MODULES = {
         "TIE_POLICY exceedance_cutoff order_statistic_bound order_statistic_false_alarm "
         "precedence_existence precedence_threshold"
     ),
-    "latency_limits": (
-        "LatencyLimitDecision LimitVerdict evaluate_latency_limit latency_limit_cutoff"
-    ),
     "latency_percentiles": (
         "LatencySummary SUPPORTED_PERCENTILES emission_minimum latency_summary "
         "nearest_rank_percentile"
@@ -102,7 +97,8 @@ _MODULES = {
     "latency_planning": (
         "GateOutcome Intent NondegeneracyDecision PrecedencePlan ThresholdSource "
         "VerificationGate existence_minimum nondegeneracy_decision planned_trials_needed "
-        "precedence_planning verification_gate"
+        "precedence_planning verification_gate "
+        "LatencyLimitDecision LimitVerdict evaluate_latency_limit latency_limit_cutoff"
     ),
     "margin_tests": "NonInferiority difference_interval noninferiority noninferiority_size",
     "multiplicity": "Adjustment adjust",
@@ -125,7 +121,10 @@ _MODULES = {
     "rate_intervals": (
         "clopper_pearson rule_of_three wald wilson_interval wilson_lower wilson_upper"
     ),
-    "regression_cutoffs": "RegressionCutoff design_false_alarm design_power regression_cutoff",
+    "regression_cutoffs": (
+        "BoschlooRegion boschloo_region RegressionCutoff design_false_alarm design_power "
+        "regression_cutoff"
+    ),
     "result_types": "Decision Interval Refusal Rule Undefined",
     "skill_scores": (
         "Flakiness GraderResult MultiTrialMetrics SkillMetrics SkillScore StimulusScore "

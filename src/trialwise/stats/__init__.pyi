@@ -15,8 +15,6 @@ from trialwise.stats.beta_binomial import beta_binomial_fit as beta_binomial_fit
 from trialwise.stats.binomial import binomial_cdf as binomial_cdf
 from trialwise.stats.binomial import binomial_pmf as binomial_pmf
 from trialwise.stats.binomial import binomial_tail as binomial_tail
-from trialwise.stats.boschloo_regions import BoschlooRegion as BoschlooRegion
-from trialwise.stats.boschloo_regions import boschloo_region as boschloo_region
 from trialwise.stats.bounded_means import MeanDesign as MeanDesign
 from trialwise.stats.bounded_means import betting_capital as betting_capital
 from trialwise.stats.bounded_means import betting_mean_interval as betting_mean_interval
@@ -121,10 +119,6 @@ from trialwise.stats.latency_baseline import (
 )
 from trialwise.stats.latency_baseline import precedence_existence as precedence_existence
 from trialwise.stats.latency_baseline import precedence_threshold as precedence_threshold
-from trialwise.stats.latency_limits import LatencyLimitDecision as LatencyLimitDecision
-from trialwise.stats.latency_limits import LimitVerdict as LimitVerdict
-from trialwise.stats.latency_limits import evaluate_latency_limit as evaluate_latency_limit
-from trialwise.stats.latency_limits import latency_limit_cutoff as latency_limit_cutoff
 from trialwise.stats.latency_percentiles import SUPPORTED_PERCENTILES as SUPPORTED_PERCENTILES
 from trialwise.stats.latency_percentiles import LatencySummary as LatencySummary
 from trialwise.stats.latency_percentiles import emission_minimum as emission_minimum
@@ -132,11 +126,15 @@ from trialwise.stats.latency_percentiles import latency_summary as latency_summa
 from trialwise.stats.latency_percentiles import nearest_rank_percentile as nearest_rank_percentile
 from trialwise.stats.latency_planning import GateOutcome as GateOutcome
 from trialwise.stats.latency_planning import Intent as Intent
+from trialwise.stats.latency_planning import LatencyLimitDecision as LatencyLimitDecision
+from trialwise.stats.latency_planning import LimitVerdict as LimitVerdict
 from trialwise.stats.latency_planning import NondegeneracyDecision as NondegeneracyDecision
 from trialwise.stats.latency_planning import PrecedencePlan as PrecedencePlan
 from trialwise.stats.latency_planning import ThresholdSource as ThresholdSource
 from trialwise.stats.latency_planning import VerificationGate as VerificationGate
+from trialwise.stats.latency_planning import evaluate_latency_limit as evaluate_latency_limit
 from trialwise.stats.latency_planning import existence_minimum as existence_minimum
+from trialwise.stats.latency_planning import latency_limit_cutoff as latency_limit_cutoff
 from trialwise.stats.latency_planning import nondegeneracy_decision as nondegeneracy_decision
 from trialwise.stats.latency_planning import planned_trials_needed as planned_trials_needed
 from trialwise.stats.latency_planning import precedence_planning as precedence_planning
@@ -169,7 +167,9 @@ from trialwise.stats.rate_intervals import wald as wald
 from trialwise.stats.rate_intervals import wilson_interval as wilson_interval
 from trialwise.stats.rate_intervals import wilson_lower as wilson_lower
 from trialwise.stats.rate_intervals import wilson_upper as wilson_upper
+from trialwise.stats.regression_cutoffs import BoschlooRegion as BoschlooRegion
 from trialwise.stats.regression_cutoffs import RegressionCutoff as RegressionCutoff
+from trialwise.stats.regression_cutoffs import boschloo_region as boschloo_region
 from trialwise.stats.regression_cutoffs import design_false_alarm as design_false_alarm
 from trialwise.stats.regression_cutoffs import design_power as design_power
 from trialwise.stats.regression_cutoffs import regression_cutoff as regression_cutoff

@@ -20,9 +20,9 @@ from trialwise import validation
 from trialwise.decimals import RELATIVE_BAND, as_written, at_most
 from trialwise.errors import InvalidArgument
 from trialwise.stats.binomial import exact_tail, find_end, find_first, normal_cdf, raw_tail, upper_z
-from trialwise.stats.precedence import lower_tail
 from trialwise.stats.rate_intervals import wilson_low
 from trialwise.stats.result_types import RULES, Count, Refusal, Rule
+from trialwise.stats.unconditional import lower_tail
 
 #: From here on p^n is compared by logarithms to 60 digits: as a rational it would fill the memory.
 _LONG_POWER = 1000

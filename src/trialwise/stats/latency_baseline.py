@@ -28,8 +28,8 @@ from trialwise.errors import InvalidArgument
 from trialwise.stats.binomial import raw_cdf
 from trialwise.stats.compliance_cutoffs import exact_cutoff
 from trialwise.stats.latency_percentiles import check_latencies, check_percentile, nearest_rank
-from trialwise.stats.precedence import lower_tail, smallest_count
 from trialwise.stats.result_types import Count, Refusal, Undefined
+from trialwise.stats.unconditional import lower_tail, smallest_count
 from trialwise.validation import require_count, require_open_rate, require_real
 
 TIE_POLICY = "largest-tied-position-for-upper-bound-ranks"

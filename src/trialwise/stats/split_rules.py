@@ -27,9 +27,9 @@ from typing import Any, Literal
 from trialwise.decimals import complement
 from trialwise.errors import InvalidArgument
 from trialwise.stats.binomial import beta_quantile, binomial_pmf, binomial_tail, find_first
+from trialwise.stats.margin_rules import find_low_end
 from trialwise.stats.paired import PairCounts, PairedCharacteristic, PairedOutcome, half_tail
 from trialwise.stats.paired_designs import plan_paired_design
-from trialwise.stats.paired_margins import find_low_end
 from trialwise.stats.paired_rules import PairedRule
 from trialwise.stats.result_types import Decision, Interval, Undefined
 from trialwise.stats.sequential import shipped_designs as shipped

@@ -19,8 +19,8 @@ from trialwise.procedures.sizing import sizing_base
 from trialwise.procedures.sizing.comparison_sizing import UnpairedSize, unpaired_size
 from trialwise.stats import compliance_cutoffs, latency_baseline, latency_planning
 from trialwise.stats.binomial import binomial_cdf, normal_cdf
-from trialwise.stats.latency_limits import latency_limit_cutoff
 from trialwise.stats.latency_percentiles import SUPPORTED_PERCENTILES, emission_minimum
+from trialwise.stats.latency_planning import latency_limit_cutoff
 from trialwise.stats.regression_cutoffs import RegressionCutoff, regression_cutoff
 from trialwise.stats.result_types import Refusal, Undefined
 from trialwise.stats.toolbox import risk_sizing

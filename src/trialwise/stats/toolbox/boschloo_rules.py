@@ -6,13 +6,14 @@ from bisect import bisect_right
 from typing import SupportsIndex
 
 from trialwise.decimals import RELATIVE_BAND
-from trialwise.stats.precedence import lattice_weight, smallest_count
 from trialwise.stats.unconditional import (
     FisherLevel,
     find_supremum,
     fisher_corners,
     fisher_p_value,
+    lattice_weight,
     rejection_region,
+    smallest_count,
 )
 from trialwise.validation import require_count, require_open_rate, require_successes
 

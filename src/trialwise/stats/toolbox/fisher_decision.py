@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import SupportsIndex
 
 from trialwise.decimals import at_most
-from trialwise.stats.precedence import exact_lower_tail
-from trialwise.stats.unconditional import check_two_runs, fisher_p_value
+from trialwise.stats.unconditional import check_two_runs, exact_lower_tail, fisher_p_value
 from trialwise.validation import require_open_rate
 
 

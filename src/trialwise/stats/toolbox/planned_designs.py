@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import SupportsIndex
 
 from trialwise.stats.binomial import raw_cdf
-from trialwise.stats.precedence import smallest_count
 from trialwise.stats.rate_intervals import wilson_low
 from trialwise.stats.regression_cutoffs import rejection_probability
 from trialwise.stats.result_types import Refusal
@@ -23,6 +22,7 @@ from trialwise.stats.toolbox.risk_sizing import (
     refuse_tolerance,
     size_floor,
 )
+from trialwise.stats.unconditional import smallest_count
 from trialwise.validation import require_count, require_open_rate, require_rate
 
 

@@ -9,7 +9,7 @@ from typing import SupportsIndex
 from trialwise.errors import InvalidArgument
 from trialwise.stats.latency_baseline import first_rank
 from trialwise.stats.latency_percentiles import check_latencies, check_percentile, nearest_rank
-from trialwise.stats.precedence import lower_tail
+from trialwise.stats.unconditional import lower_tail
 from trialwise.validation import require_count, require_open_rate
 
 

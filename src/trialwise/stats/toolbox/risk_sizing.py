@@ -14,11 +14,11 @@ from typing import SupportsIndex
 
 from trialwise.decimals import complement
 from trialwise.stats.binomial import find_first, raw_cdf, upper_z
-from trialwise.stats.precedence import smallest_count
 from trialwise.stats.rate_intervals import wilson_low
 from trialwise.stats.regression_cutoffs import regression_cutoff
 from trialwise.stats.result_types import Refusal
 from trialwise.stats.toolbox.rate_sizing import chance_below, reaches_target
+from trialwise.stats.unconditional import smallest_count
 from trialwise.validation import require_open_rate, require_rate, require_successes
 
 #: Trials together up to which every size is tried with Boschloo's test, in less than a second.

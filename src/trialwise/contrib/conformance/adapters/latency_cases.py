@@ -15,13 +15,13 @@ from trialwise.stats.latency_baseline import (
     precedence_existence,
     precedence_threshold,
 )
-from trialwise.stats.latency_limits import LatencyLimitDecision
 from trialwise.stats.latency_percentiles import (
     emission_minimum,
     latency_summary,
     nearest_rank_percentile,
 )
 from trialwise.stats.latency_planning import (
+    LatencyLimitDecision,
     existence_minimum,
     nondegeneracy_decision,
     precedence_planning,

@@ -18,7 +18,7 @@ from trialwise.stats.latency_baseline import (
     order_statistic_false_alarm,
     precedence_existence,
 )
-from trialwise.stats.latency_limits import latency_limit_cutoff
+from trialwise.stats.latency_planning import latency_limit_cutoff
 
 _ALPHA = 0.05
 _PERCENTILES = (0.50, 0.90, 0.95, 0.99)

@@ -11,8 +11,7 @@ from trialwise.procedures.regression_designs import SCHEME_RULES
 from trialwise.stats.compliance_cutoffs import compliance_cutoff
 from trialwise.stats.regression_cutoffs import design_false_alarm, design_power, regression_cutoff
 from trialwise.stats.result_types import RULES, Rule
-from trialwise.stats.scheme_levels import find_level, find_scheme
-from trialwise.stats.staged_regression import apply_scheme, average_chances
+from trialwise.stats.staged_regression import apply_scheme, average_chances, find_level, find_scheme
 
 #: The worked example of companion §3.4, the boundary cases of §4, and where the baseline is small.
 _BASELINES = (
