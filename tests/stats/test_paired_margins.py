@@ -16,9 +16,8 @@ from trialwise.stats.margin_rules import (
     list_limits,
     order_tables,
     region_chance,
-    score,
 )
-from trialwise.stats.paired import paired_difference_interval
+from trialwise.stats.paired import paired_difference_interval, tango_score
 
 
 def sum_tables(limits: list[int], pairs: int, only_a: float, only_b: float) -> float:
@@ -52,9 +51,9 @@ def test_more_wins_and_fewer_losses_never_lower_the_score() -> None:
     for pairs, difference in product((6, 30), (-0.7, -0.1, 0.0, 0.2, 0.8)):
         for wins in range(pairs):
             for losses in range(pairs - wins):
-                here = score(wins, losses, pairs, difference)
-                assert score(wins + 1, losses, pairs, difference) >= here - 1e-12
-                assert score(wins, losses + 1, pairs, difference) <= here + 1e-12
+                here = tango_score(wins, losses, pairs, difference)
+                assert tango_score(wins + 1, losses, pairs, difference) >= here - 1e-12
+                assert tango_score(wins, losses + 1, pairs, difference) <= here + 1e-12
 
 
 @pytest.mark.parametrize(

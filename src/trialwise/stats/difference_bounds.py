@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -191,17 +191,12 @@ def bound_unpaired_difference(
     """
     _check(passed_a, trials_a, passed_b, trials_b)
     product = _find_product(require_open_rate("alpha", alpha) / 2)
-    high = _maximise_difference(
-        lambda rate: raw_tail(passed_a, trials_a, rate),
-        lambda rate: raw_cdf(passed_b, trials_b, rate),
-        product,
+    a, b = (passed_a, trials_a), (passed_b, trials_b)
+    low, high = (
+        _maximise_difference(partial(raw_tail, *one), partial(raw_cdf, *other), product)
+        for one, other in ((b, a), (a, b))
     )
-    low = -_maximise_difference(
-        lambda rate: raw_tail(passed_b, trials_b, rate),
-        lambda rate: raw_cdf(passed_a, trials_a, rate),
-        product,
-    )
-    return Interval(max(low, -1.0), min(high, 1.0), confidence=complement(alpha), method=METHOD)
+    return Interval(max(-low, -1.0), min(high, 1.0), confidence=complement(alpha), method=METHOD)
 
 
 @lru_cache(maxsize=256)

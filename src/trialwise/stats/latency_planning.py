@@ -16,6 +16,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, TypeAlias
 
 from trialwise.decimals import as_written, ceil_product, complement, floor_product
@@ -425,24 +426,20 @@ def evaluate_latency_limit(
     if planned_trials is not None:
         planned = require_count("planned_trials", planned_trials, minimum=1)
     too_few = planned is not None and planned < minimum_trials(p, alpha=level, rule="exact")
-    if purpose == "VERIFICATION" and too_few:
-        return LatencyLimitDecision(
-            percentile=p,
-            limit=tau,
-            alpha=level,
-            intent=purpose,
-            planned_trials=planned,
-            refusal=Refusal.COMPLIANCE_INFEASIBLE,
-        )
-    n = len(ordered)
-    within = bisect_right(ordered, tau)
-    y_min = exact_cutoff(p, n, level) if n else None
-    return LatencyLimitDecision(
+    asked = partial(
+        LatencyLimitDecision,
         percentile=p,
         limit=tau,
         alpha=level,
         intent=purpose,
         planned_trials=planned,
+    )
+    if purpose == "VERIFICATION" and too_few:
+        return asked(refusal=Refusal.COMPLIANCE_INFEASIBLE)
+    n = len(ordered)
+    within = bisect_right(ordered, tau)
+    y_min = exact_cutoff(p, n, level) if n else None
+    return asked(
         refusal=None,
         trials=n,
         within=within,

@@ -22,6 +22,7 @@ from trialwise.stats.paired import (
     PairedCharacteristic,
     PairedOutcome,
     Statement,
+    tango_score,
 )
 from trialwise.stats.paired_rules import PairedRule
 from trialwise.stats.result_types import Interval
@@ -64,22 +65,6 @@ _BETWEEN, _TRIED = 2 / 3, (1.0, 0.92)
 _TIE = 1e-9
 
 
-def score(wins: int, losses: int, pairs: int, difference: float) -> float:
-    """Return Tango's score statistic: how far the wins exceed what a difference leads to expect."""
-    excess = wins - losses - pairs * difference
-    if not excess:
-        return 0.0
-    # The likeliest chance of "only A" at this difference solves 2n q² + linear q + constant = 0.
-    linear = (2 * pairs - wins + losses) * difference - wins - losses
-    constant = -losses * difference * (1 - difference)
-    root = math.sqrt(max(linear * linear - 8 * pairs * constant, 0.0))
-    only_a = -2 * constant / (linear + root) if linear > 0 else (root - linear) / (4 * pairs)
-    variance = pairs * (2 * only_a + difference * (1 - difference))
-    if variance <= 0:
-        return math.copysign(math.inf, excess)
-    return excess / math.sqrt(variance)
-
-
 def list_limits(pairs: int, difference: float, least: float) -> list[int]:
     """Return, for each number of wins, the most losses whose score is at least `least`, or −1.
 
@@ -87,7 +72,7 @@ def list_limits(pairs: int, difference: float, least: float) -> list[int]:
     """
     limits, most = [], -1
     for wins in range(pairs + 1):
-        while most < pairs - wins and score(wins, most + 1, pairs, difference) >= least:
+        while most < pairs - wins and tango_score(wins, most + 1, pairs, difference) >= least:
             most += 1
         limits.append(min(most, pairs - wins))
     return limits
@@ -240,7 +225,7 @@ def order_tables(wins: int, losses: int, pairs: int, level: float) -> list[int]:
     z = upper_z(level)
     seen = (wins - losses) / pairs
     # Where the score falls to z, rounded down: Tango's lower limit. Ties count as no later.
-    limit = find_end(seen, -1.0, lambda delta: score(wins, losses, pairs, delta) < z)
+    limit = find_end(seen, -1.0, lambda delta: tango_score(wins, losses, pairs, delta) < z)
     limits = list_limits(pairs, limit - _TIE, z)
     for more in range(wins, pairs - losses + 1):
         limits[more] = max(limits[more], losses)

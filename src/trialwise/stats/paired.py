@@ -195,8 +195,14 @@ def paired_difference_interval(
     """
     counts = check_pair_counts(both, only_a, only_b, neither)
     level = require_open_rate("confidence", confidence)
-    low, high = _tango(counts, upper_z((1 - level) / 2))
-    return Interval(low, high, confidence=level, method="tango")
+    z, n = upper_z((1 - level) / 2), counts.pairs
+
+    def find_upper(won: int, lost: int) -> float:
+        return find_end((won - lost) / n, 1.0, lambda at: tango_score(won, lost, n, at) > -z)
+
+    # The lower limit is the mirrored upper one, so that swapping A and B negates the interval.
+    low, high = find_upper(counts.only_b, counts.only_a), find_upper(counts.only_a, counts.only_b)
+    return Interval(-low, high, confidence=level, method="tango")
 
 
 def check_pair_counts(both: Count, only_a: Count, only_b: Count, neither: Count) -> PairCounts:
@@ -212,29 +218,20 @@ def check_pair_counts(both: Count, only_a: Count, only_b: Count, neither: Count)
     return counts
 
 
-def _tango(counts: PairCounts, z: float) -> tuple[float, float]:
-    # The lower limit is the mirrored upper one, so that swapping A and B negates the interval.
-    n = counts.pairs
-    return (
-        -_tango_upper(counts.only_b, counts.only_a, n, z),
-        _tango_upper(counts.only_a, counts.only_b, n, z),
-    )
-
-
-def _tango_upper(a: int, b: int, n: int, z: float) -> float:
-    """The Δ above (a − b)/n where the score statistic reaches z, by bisection to the last bit."""
-    return find_end((a - b) / n, 1.0, lambda delta: not _tango_rejects(delta, a, b, n, z))
-
-
-def _tango_rejects(delta: float, a: int, b: int, n: int, z: float) -> bool:
-    """Whether the score test rejects the difference; squared, so that no variance is divided by."""
-    linear = (2 * n - a + b) * delta - a - b
-    constant = -b * delta * (1 - delta)
-    root = math.sqrt(max(linear * linear - 8 * n * constant, 0.0))
-    # The root of 2n q² + linear q + constant = 0, in the form that subtracts no near-equal numbers.
-    q = -2 * constant / (linear + root) if linear > 0 else (root - linear) / (4 * n)
-    variance = n * (2 * q + delta * (1 - delta))
-    return (n * delta - (a - b)) ** 2 >= z * z * variance
+def tango_score(wins: int, losses: int, pairs: int, difference: float) -> float:
+    """Return Tango's score statistic: how far the wins exceed what a difference leads to expect."""
+    excess = wins - losses - pairs * difference
+    if not excess:
+        return 0.0
+    # The likeliest chance of "only A" at this difference solves 2n q² + linear q + constant = 0.
+    linear = (2 * pairs - wins + losses) * difference - wins - losses
+    constant = -losses * difference * (1 - difference)
+    root = math.sqrt(max(linear * linear - 8 * pairs * constant, 0.0))
+    only_a = -2 * constant / (linear + root) if linear > 0 else (root - linear) / (4 * pairs)
+    variance = pairs * (2 * only_a + difference * (1 - difference))
+    if variance <= 0:
+        return math.copysign(math.inf, excess)
+    return excess / math.sqrt(variance)
 
 
 # --- The questions of a paired comparison, what can be shown, and what that means -----------------

@@ -290,6 +290,8 @@ def _decay_percent(k: int, failures: int) -> int:
 #: shorter of the two equal products under √(746 n) factors, whatever k and c.
 _ROUNDS_TO_ONE = 38
 _ROUNDS_TO_ZERO = 746
+#: So many runs are as good as endless; more would not fit into a double.
+_ENDLESS = 2**1000
 
 
 def pass_at_k(trials: Count, successes: Count, k: Count) -> float:
@@ -433,18 +435,11 @@ def _subsets(n: int, c: int, k: int) -> tuple[int, int]:
 
 def _at_least_one(rate: float, k: int) -> float:
     # Through logarithms, so that a rate of 1e-20 is not lost in 1 − rate.
-    return -math.expm1(_as_float(k) * math.log1p(-rate)) if 0 < rate < 1 else rate
+    return -math.expm1(min(k, _ENDLESS) * math.log1p(-rate)) if 0 < rate < 1 else rate
 
 
 def _all_succeed(rate: float, k: int) -> float:
-    return math.pow(rate, _as_float(k))
-
-
-def _as_float(k: int) -> float:
-    try:
-        return float(k)
-    except OverflowError:
-        return math.inf
+    return math.pow(rate, min(k, _ENDLESS))
 
 
 def _map_interval(

@@ -295,9 +295,7 @@ def staged_regression(
     assert final.cutoff is not None
     accept, reject = _set_boundaries(k, nb, n, alternative, alpha)
     staged = replace(final, alpha=alpha, alternative_rate=alternative, accept=accept, reject=reject)
-    rate = k / nb
-    alarm = None if k in (0, nb) else average_chances(staged, rate, rate).fails
-    return replace(staged, achieved_size=alarm, design_false_alarm=alarm)
+    return _state_alarm(staged)
 
 
 @lru_cache(maxsize=64)
@@ -333,8 +331,14 @@ def apply_scheme(
         reject=() if scheme.waits else reject,
         scheme=scheme,
     )
-    alarm = None if k in (0, nb) else average_chances(staged, k / nb, k / nb).fails
-    return replace(staged, achieved_size=alarm, design_false_alarm=alarm)
+    return _state_alarm(staged)
+
+
+def _state_alarm(design: RegressionCutoff) -> RegressionCutoff:
+    """State the exact false alarm; a baseline of one kind leaves the rate open, and so has none."""
+    rate = design.baseline_successes / design.baseline_trials
+    alarm = None if rate in (0, 1) else average_chances(design, rate, rate).fails
+    return replace(design, achieved_size=alarm, design_false_alarm=alarm)
 
 
 def final_level(alpha: float) -> float:

@@ -51,10 +51,8 @@ def trials_to_start(
     >>> trials_to_start(design, 12, 0, 0, concurrency=8)   # two more passes decide
     2
     """
-    n, f = (
-        validation.require_count("trials", trials),
-        validation.require_count("failures", failures),
-    )
+    n = validation.require_count("trials", trials)
+    f = validation.require_count("failures", failures)
     flying = validation.require_count("in_flight", in_flight)
     room = validation.require_count("concurrency", concurrency, minimum=1) - flying
     room = min(room, design.cap - n - flying)
