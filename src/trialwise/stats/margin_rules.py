@@ -283,7 +283,7 @@ def find_region(pairs: int, difference: float, level: float) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=64)
-def find_outer_region(pairs: int, margin: float, level: float) -> tuple[int, ...]:
+def _find_outer_region(pairs: int, margin: float, level: float) -> tuple[int, ...]:
     """Return the tables that show a difference above the margin; one below −margin counts too.
 
     The tables that show the other are their mirror images. For arms that differ by no more than the
@@ -425,7 +425,7 @@ class MarginRule(PairedRule):
         found = self._regions.get(limit)
         if found is None:
             shares = self.fail_part < 1 and limit == self.margin
-            find = find_outer_region if shares else find_region
+            find = _find_outer_region if shares else find_region
             found = self._regions[limit] = find(self.max_pairs, limit, self.alpha / 2)
         return found
 
