@@ -101,10 +101,9 @@ class EchoService:
 '''
 
 SETTING = """
-    patience_s: float | None = setting(
-        Duration(), "How long to be patient.", default=None, key="patience"
-    )
+    patience_s: float | None = setting(Duration(), default=None, key="patience")
 """
+SAID = "        concurrency: Number of concurrent trials.\n"
 
 SUITE = """
 service: {echo: {prefix: "a", times: 2}}
@@ -129,6 +128,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (package / "services" / "echo.py").write_text(SERVICE.lstrip())
     options = package / "model" / "options.py"
     before, after = options.read_text().rsplit("    def __post_init__(self)", 1)
+    before = before.replace(SAID, f"{SAID}        patience_s: How long to be patient.\n")
     options.write_text(before + SETTING.lstrip("\n") + "\n    def __post_init__(self)" + after)
     stubs.main(root)
     return root
