@@ -375,14 +375,13 @@ def test_trials_are_read_in_the_order_of_inputs_however_they_came_back(
 
 
 def test_what_is_equal_between_trials_is_read_as_one_object(store: RunStore) -> None:
-    """A run may have a million trials: their names, replies and passing outcomes are shared."""
+    """A run may have a million trials: their names and passing outcomes are shared."""
     with store.create(PLAN, NOW) as run:
         add(run, *(replace(trial(index), input_id="1", reply="5" * 40) for index in range(3)))
     first, *others = store.open(run.run_id).trials()
 
     for other in others:
         assert first.outcomes is other.outcomes
-        assert first.reply is other.reply
         assert first.input_id is other.input_id
         assert first.experiment is other.experiment
 

@@ -6,7 +6,7 @@ nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, cast
 
@@ -316,23 +316,33 @@ class ExperimentPlan:
 
         Inputs with the same value, and those of one cluster, are one unit.
         """
-        units = list(self.copies or range(len(self.input_ids)))
         first: dict[str, int] = {}
-        for place, cluster in enumerate(self.clusters):
-            if cluster is None:
-                continue
-            other, mine = first.setdefault(cluster, units[place]), units[place]
-            if other != mine:
-                low, high = sorted((_find_root(units, other), _find_root(units, mine)))
-                units[high] = low
-        return [_find_root(units, place) for place in range(len(units))]
+        clusters = (
+            (place, first.setdefault(cluster, place))
+            for place, cluster in enumerate(self.clusters)
+            if cluster is not None
+        )
+        return join_linked(len(self.input_ids), [*enumerate(self.copies), *clusters])
 
 
-def _find_root(units: list[int], place: int) -> int:
-    """Follow a chain of places to its first."""
-    while units[place] != place:
-        place = units[place]
-    return place
+def join_linked(size: int, links: Iterable[tuple[int, int]]) -> list[int]:
+    """Return for each place the first of those that links join it with, over others too.
+
+    >>> join_linked(4, [(1, 3), (3, 2)])
+    [0, 1, 1, 1]
+    """
+    units = list(range(size))
+
+    def find_first(place: int) -> int:
+        while units[place] != place:
+            # Shortened on the way: a chain may be as long as the list.
+            units[place] = place = units[units[place]]
+        return place
+
+    for one, other in links:
+        low, high = sorted((find_first(one), find_first(other)))
+        units[high] = low
+    return list(map(find_first, units))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,7 @@ from trialwise.model.claim import PopulationClaim
 from trialwise.model.codec import to_plain
 from trialwise.model.evidence import Spending, StopReason
 from trialwise.model.metrics import PassK
-from trialwise.model.plan import CriterionPlan, Plan
+from trialwise.model.plan import CriterionPlan, Plan, join_linked
 from trialwise.model.run import Trials
 from trialwise.model.trial import Analysis, CheckResult, ErrorClass, FailReason, Outcome, Trial
 from trialwise.outcomes.outcome_rows import OutcomeRow, Outcomes, Problems
@@ -184,21 +184,16 @@ def _by_trial(outcomes: Outcomes) -> list[dict[str, OutcomeRow]]:
 
 def _sharing(outcomes: Outcomes) -> list[tuple[str, ...]]:
     """Find criteria that share trials: those of one group with a common input."""
-    leader: dict[str, str] = {}
-
-    def find(name: str) -> str:
-        while leader[name] != name:
-            leader[name] = name = leader[leader[name]]
-        return name
-
-    first: dict[tuple[str, str], str] = {}
-    for row in outcomes.rows:
-        leader.setdefault(row.criterion, row.criterion)
-        other = first.setdefault((row.group, row.input_id), row.criterion)
-        leader[find(row.criterion)] = find(other)
-    shared: dict[str, list[str]] = {}
-    for name in outcomes.criteria:
-        shared.setdefault(find(name), []).append(name)
+    numbers = {name: number for number, name in enumerate(outcomes.criteria)}
+    first: dict[tuple[str, str], int] = {}
+    links = (
+        (number, first.setdefault((row.group, row.input_id), number))
+        for row in outcomes.rows
+        for number in (numbers[row.criterion],)
+    )
+    shared: dict[int, list[str]] = {}
+    for name, unit in zip(numbers, join_linked(len(numbers), links), strict=True):
+        shared.setdefault(unit, []).append(name)
     return [tuple(names) for names in shared.values()]
 
 

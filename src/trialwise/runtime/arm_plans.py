@@ -24,10 +24,11 @@ from trialwise.procedures.comparison import COMPARISON, fewest_discordant
 from trialwise.redaction import redact_with
 from trialwise.runtime.answers import ArmsQuestion, read_question, read_rules
 from trialwise.runtime.arms import PreparedArms
-from trialwise.runtime.preparing import PreparedRun, design_cache, prepare
+from trialwise.runtime.preparing import PreparedRun, prepare
 from trialwise.runtime.running import record_replies, replay_replies
 from trialwise.runtime.workspace import Workspace
 from trialwise.stats.paired_rules import plan_paired_rule
+from trialwise.stores.baselines import FileDesignCache
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -131,7 +132,7 @@ def _prepare_new(alike: Sequence[Contract], asked: Asked, space: Workspace) -> P
     if isinstance(question, ComparisonQuestion):
         if options.trials is None:
             wanted: Any = {"rates": asked.rates, "max_pairs": options.max_trials}
-            rules = COMPARISON.plan(plans, labels, question, **wanted, cache=design_cache())
+            rules = COMPARISON.plan(plans, labels, question, **wanted, cache=FileDesignCache())
         if rules:
             plans = _plan_alike(alike, _size_arms(options, question, rules), plans[0].seed)
         _check_size(plans, question, rules)

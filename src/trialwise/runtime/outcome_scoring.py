@@ -23,10 +23,10 @@ from trialwise.outcomes.outcome_rows import Outcomes
 from trialwise.outcomes.outcome_trials import Metrics, Order, metrics_of, use_trials
 from trialwise.runtime.chosen_baselines import BaselineSearch
 from trialwise.runtime.measuring import Measurement, write_baseline
-from trialwise.runtime.preparing import design_cache
 from trialwise.runtime.result import Result
 from trialwise.runtime.workspace import decide_and_keep
 from trialwise.stats.result_types import Decision, Rule
+from trialwise.stores.baselines import FileDesignCache
 from trialwise.validation import require_choice
 
 Source: TypeAlias = "Outcomes | str | PathLike[str] | Sequence[str | PathLike[str]]"
@@ -202,7 +202,7 @@ def score(
         baseline=reference.baseline,
         references=reference.references,
         guards=reference.guards,
-        cache=design_cache() if asked.sequential else None,
+        cache=FileDesignCache() if asked.sequential else None,
     )
     made = _trials(asked, redact)
     plan, outcome = use_trials(plan, made)

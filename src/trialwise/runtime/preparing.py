@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from trialwise.model.run import RunRecord
     from trialwise.runtime.workspace import Workspace
-    from trialwise.stats.sequential.shipped_designs import DesignCache
 
 
 def check(
@@ -121,7 +120,7 @@ def prepare(
         contexts=contexts,
         covariates=profile,
         guards=found.guards,
-        cache=design_cache(),
+        cache=FileDesignCache(),
         measuring=measuring,
     )
 
@@ -260,11 +259,6 @@ def give_own_seed(options: RunOptions, contract: Contract) -> RunOptions:
         return options
 
     return replace(options, seed=derive_seed("contract", options.seed, contract.name))
-
-
-def design_cache() -> DesignCache:
-    """Return where sequential designs are kept between runs."""
-    return FileDesignCache()
 
 
 def take_contract(contract: Contract, given: dict[str, Any]) -> tuple[Contract, RunOptions]:

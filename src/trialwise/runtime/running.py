@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, Unpack
 
 from anyio import Semaphore, to_thread
 
@@ -132,12 +132,9 @@ def run_all(
     names = [one.name for one in several]
     if not several or len(set(names)) < len(names):
         raise InvalidArgument("contracts", names, "be at least one, of different names")
-    shared = options or RunOptions()
-    if arguments.get("seed") is not None:
-        shared = replace(shared, seed=arguments.pop("seed"))
-    for name in ("correction", "family", "family_size"):
-        if name in arguments:
-            shared = replace(shared, **{name: arguments.pop(name)})
+    common = ("seed", "correction", "family", "family_size")
+    given = {name: arguments.pop(name) for name in common if name in arguments}
+    shared = replace(options or RunOptions(), **given)
     if len(several) > 1:
         inputs = arguments.get("inputs")
         whole = [one if inputs is None else one.with_inputs(inputs) for one in several]
@@ -197,13 +194,8 @@ def _end(prepared: PreparedRun, decide: Callable[[], Result]) -> EndedRun:
         return EndedRun(not_decided=f"{prepared.plan.contract}: {error}")
 
 
-class _Job(NamedTuple):
-    """A contract to run, and its service."""
-
-    prepared: PreparedRun
-    space: Workspace
-    service: Service | None
-    """None where the run was finished before."""
+_Waiting: TypeAlias = "tuple[PreparedRun, Workspace, Service | None]"
+"""A contract to run, and its service; None where the run was finished before."""
 
 
 def run_in_turn(
@@ -241,39 +233,36 @@ def run_side_by_side(
         fail_fast: Whether to start no further contract once one did not PASS.
     """
     # Outside of the loop: a function's own context must not hold the loop's.
-    waiting = [
-        _Job(
-            one,
-            space,
-            open_service(one.contract, one.plan.options, in_thread=True)
-            if one.finished is None
-            else None,
-        )
-        for one, space in several
-    ]
+    waiting: list[_Waiting] = []
+    for one, space in several:
+        service = None  # where the run was finished before
+        if one.finished is None:
+            service = open_service(one.contract, one.plan.options, in_thread=True)
+        waiting.append((one, space, service))
     return looping.run_to_end(partial(_run_all, waiting, jobs, fail_fast))
 
 
 async def _run_all(
-    waiting: Sequence[_Job], jobs: int, fail_fast: bool, interrupted: Interrupt
+    waiting: Sequence[_Waiting], jobs: int, fail_fast: bool, interrupted: Interrupt
 ) -> list[EndedRun]:
     room = Semaphore(jobs)
     not_passed: list[EndedRun] = []
 
-    async def run(job: _Job) -> EndedRun:
+    async def run(prepared: PreparedRun, space: Workspace, service: Service | None) -> EndedRun:
         async with room:
             if fail_fast and not_passed:
                 return EndedRun(was_started=False)
-            ended = await _run_one(job, interrupted)
+            ended = await _run_one(prepared, space, service, interrupted)
             if not ended.has_passed:
                 not_passed.append(ended)
             return ended
 
-    return list(await gather([partial(run, one) for one in waiting]))
+    return list(await gather([partial(run, *one) for one in waiting]))
 
 
-async def _run_one(job: _Job, interrupted: Interrupt) -> EndedRun:
-    prepared, space, service = job
+async def _run_one(
+    prepared: PreparedRun, space: Workspace, service: Service | None, interrupted: Interrupt
+) -> EndedRun:
     if prepared.finished is not None:
         return EndedRun(prepared.finished)
     with space.open_run(prepared, service=service) as run:

@@ -36,24 +36,18 @@ def read_trials(path: Path, plan: model.Plan) -> Trials:
         for one in plan.experiments
     }
     inputs = {one.name: frozenset(one.input_ids) for one in plan.experiments}
-    replies: dict[str, str] = {}
     for number, (at, line) in enumerate(stream_places(path), start=1):
-        if not _put_line(line, at, tables, inputs, replies):
+        if not _put_line(line, at, tables, inputs):
             raise JournalDamaged(path, line=number)
     return Trials(tables.values())
 
 
 def _put_line(
-    line: dict[str, Any],
-    at: int,
-    tables: dict[str, TrialTable],
-    inputs: dict[str, frozenset[str]],
-    replies: dict[str, str],
+    line: dict[str, Any], at: int, tables: dict[str, TrialTable], inputs: dict[str, frozenset[str]]
 ) -> bool:
     """Hold the trial of one line; False where it is none of the plan's, or contradicts another."""
     try:
         table = tables[line["x"]]
-        _share_reply(line, replies)
         trial = read_trial(line, experiment=table.experiment, criteria=table.criteria)
         if len(line["ok"]) != len(table.criteria):
             return False
@@ -66,19 +60,6 @@ def _put_line(
         return True
     except (LookupError, TypeError, ValueError, OverflowError):
         return False
-
-
-#: So many different replies are looked for again: a service either gives few, or all are its own.
-_SHARED_REPLIES = 1000
-
-
-def _share_reply(line: dict[str, Any], known: dict[str, str]) -> None:
-    """Let equal replies of a journal be one text: there may be a million of them."""
-    reply = line.get("reply")
-    if type(reply) is str:
-        if len(known) < _SHARED_REPLIES:
-            known.setdefault(reply, reply)
-        line["reply"] = known.get(reply, reply)
 
 
 # --- The texts of a run on disk: inputs and tracebacks, each once, in a journal of their own ------
