@@ -388,7 +388,7 @@ class Setting:
     in_pytest: bool = True
 
 
-def setting(kind: Kind, *, default: Any, **more: Any) -> Any:
+def setting(kind: Kind, *, default: Any = None, **more: Any) -> Any:
     """Return a field of a dataclass that declares a setting.
 
     Args:

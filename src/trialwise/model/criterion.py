@@ -113,49 +113,45 @@ class Criterion:
     """One or several, all of which must hold for a trial to pass; see `checks`."""
     _: KW_ONLY
     at_least: float | None = setting(
-        Rate(),
-        default=None,
-        elsewhere="threshold pass_rate min_pass_rate pass_threshold min_rate required_rate",
+        Rate(), elsewhere="threshold pass_rate min_pass_rate pass_threshold min_rate required_rate"
     )
-    no_worse_than: str | None = setting(Text("`baseline` or a baseline's identifier"), default=None)
-    pass_from: float | None = setting(Rate(), default=None, words="derived from the baseline")
+    no_worse_than: str | None = setting(Text("`baseline` or a baseline's identifier"))
+    pass_from: float | None = setting(Rate(), words="derived from the baseline")
     never_fails: bool = setting(Flag(), default=False, words="")
     report_only: bool = setting(Flag(), default=False, elsewhere="informational non_gating gating")
-    mean_at_least: float | None = setting(Rate(), default=None, elsewhere="min_score mean_score")
+    mean_at_least: float | None = setting(Rate(), elsewhere="min_score mean_score")
     pass_at: float | None = setting(
         Rate(),
-        default=None,
         words="none; with `mean_at_least` the required mean, which decides",
         elsewhere="score_threshold",
     )
-    trials: int | None = setting(Count(), default=None)
-    max_trials: int | None = setting(Count(), default=None)
+    trials: int | None = setting(Count())
+    max_trials: int | None = setting(Count())
     method: str = setting(Choice(*METHODS), default=METHODS[0])
-    margin: float | None = setting(Rate(), default=None, words="none; 10% against a baseline")
+    margin: float | None = setting(Rate(), words="none; 10% against a baseline")
     confidence: float = setting(Rate(), default=0.95)
-    alpha: float | None = setting(Rate(), default=None, words="1 − `confidence`")
-    beta: float | None = setting(Rate(), default=None, words="1 − `confidence`")
-    power: float | None = setting(Rate(), default=None, words="none; 80% against a baseline")
+    alpha: float | None = setting(Rate(), words="1 − `confidence`")
+    beta: float | None = setting(Rate(), words="1 − `confidence`")
+    power: float | None = setting(Rate(), words="none; 80% against a baseline")
     undecided: str | None = setting(
         Choice("inconclusive", "fail"),
-        default=None,
         words="inconclusive; fail with `rule: wilson` and `rule: fisher`",
     )
     origin: Origin | str | None = setting(
-        Choice(*Origin), default=None, words="EMPIRICAL against a baseline, else UNSPECIFIED"
+        Choice(*Origin), words="EMPIRICAL against a baseline, else UNSPECIFIED"
     )
     contract_ref: str = setting(Text(), default="", key="ref")
     category: str = setting(Text(), default="", key="class")
-    sampling: str | None = setting(Text(), default=None, words="the only one")
+    sampling: str | None = setting(Text(), words="the only one")
     each_input: bool = setting(Flag(), default=False)
-    procedure: str | None = setting(Text(), default=None, words="what the question asks for")
-    analysis: Analysis | str | None = setting(Choice(*Analysis), default=None, words="as the run")
+    procedure: str | None = setting(Text(), words="what the question asks for")
+    analysis: Analysis | str | None = setting(Choice(*Analysis), words="as the run")
     intent: Intent | str | None = setting(
-        Choice(*(one.lower() for one in Intent)), default=None, words="as the run"
+        Choice(*(one.lower() for one in Intent)), words="as the run"
     )
     categorical: bool = setting(Flag(), default=False)
     discharged_by: str = setting(Text(), default="")
-    min_probes: int | None = setting(Count(), default=None)
+    min_probes: int | None = setting(Count())
     weights: Sequence[float] = ()
     """How much each check counts in the score of a reply, in their order; all alike by default."""
 

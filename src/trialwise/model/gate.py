@@ -190,7 +190,7 @@ class Gate:
     """Whether runs are graded by criteria; otherwise by the traces of their sessions."""
 
     expect: tuple[Expectation, ...] = ()
-    sampling: str | None = setting(Text(), default=None)
+    sampling: str | None = setting(Text())
     confidence: float = setting(Rate(), default=0.95)
 
     def __post_init__(self) -> None:
@@ -238,7 +238,7 @@ class Reliability(Gate):
 
     name: ClassVar[str] = "reliability"
 
-    criterion: str | None = setting(Text(), default=None, words="a run passes every criterion")
+    criterion: str | None = setting(Text(), words="a run passes every criterion")
     half_width: float = setting(Rate(), default=0.05)
 
     def __post_init__(self) -> None:
@@ -314,9 +314,9 @@ class Metrics(Gate):
         default=(),
         words="powers of two up to the runs of an input",
     )
-    weights: Mapping[str, float] = setting(MapOf(Number(), "weights by criterion"), default=None)
-    threshold: float | None = setting(Rate(), default=None, words="a run passes every criterion")
-    criterion: str | None = setting(Text(), default=None)
+    weights: Mapping[str, float] = setting(MapOf(Number(), "weights by criterion"))
+    threshold: float | None = setting(Rate(), words="a run passes every criterion")
+    criterion: str | None = setting(Text())
     samplings: tuple[str, ...] = setting(
         Listing(Text("the name of a sampling"), "a list of samplings"), default=()
     )

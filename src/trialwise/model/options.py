@@ -53,19 +53,17 @@ class Budget:
         usd: Maximum cost. Every result is kept.
     """
 
-    trials: int | None = setting(Count(), default=None, option="")
+    trials: int | None = setting(Count(), option="")
     seconds: float | None = setting(
         Duration(),
-        default=None,
         key="time",
         option="max-seconds",
         elsewhere="seconds duration timeout",
         in_pytest=False,
     )
-    tokens: int | None = setting(Count(), default=None, option="")
+    tokens: int | None = setting(Count(), option="")
     usd: float | None = setting(
         Money(),
-        default=None,
         key="money",
         option="max-usd",
         elsewhere="usd cost dollars max_cost max_usd",
@@ -158,9 +156,9 @@ class Horizon:
         per_day: Number of runs on each day of the window.
     """
 
-    runs: int | None = setting(Count(), default=None)
-    gates: int | None = setting(Count(), default=None)
-    days: int | None = setting(Count(), default=None)
+    runs: int | None = setting(Count())
+    gates: int | None = setting(Count())
+    days: int | None = setting(Count())
     per_day: int = setting(Count(), default=1)
 
     def __post_init__(self) -> None:
@@ -215,17 +213,14 @@ class TrialOptions:
             scalar=Count(),
             mapping=MapOf(Count(), "a number of trials for each sampling"),
         ),
-        default=None,
         elsewhere="runs n samples repeat repeats repetitions iterations epochs attempts num_trials",
     )
-    max_trials: int | None = setting(Count(), default=None)
+    max_trials: int | None = setting(Count())
     intent: Intent = setting(Choice(*(one.lower() for one in Intent)), default=Intent.VERIFICATION)
     rule: Rule = setting(Choice(*RULES), default="exact")
     analysis: Analysis = setting(Choice(*Analysis), default=Analysis.MEASURED)
-    seed: int | None = setting(Whole(), default=None, words="drawn and recorded")
-    draw: Draw | None = setting(
-        Choice(*DRAWS), default=None, words="what keeps the error rates exact"
-    )
+    seed: int | None = setting(Whole(), words="drawn and recorded")
+    draw: Draw | None = setting(Choice(*DRAWS), words="what keeps the error rates exact")
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -289,17 +284,14 @@ class RunOptions(TrialOptions):
         elsewhere="parallel parallelism workers threads jobs max_concurrency max_connections",
     )
     executor: str = setting(_ExecutorName(), default="local")
-    rate_per_s: float | None = setting(Pace(), default=None, key="rate", in_pytest=False)
-    timeout_s: float | None = setting(Duration(), default=None, key="timeout", in_pytest=False)
+    rate_per_s: float | None = setting(Pace(), key="rate", in_pytest=False)
+    timeout_s: float | None = setting(Duration(), key="timeout", in_pytest=False)
     retries: int = setting(Count(0), default=2, in_pytest=False)
     budget: Budget = setting(
         Made("budget", Budget, setting_keys(Budget), doc=summarise(Budget)), default=Budget()
     )
     cost_per_trial_usd: float | None = setting(
-        Money(),
-        default=None,
-        key="cost_per_trial",
-        elsewhere="trial_cost cost_per_call price_per_trial",
+        Money(), key="cost_per_trial", elsewhere="trial_cost cost_per_call price_per_trial"
     )
     abort: AbortRule = setting(
         Made("abort", AbortRule, setting_keys(AbortRule), doc=summarise(AbortRule)),
@@ -309,19 +301,18 @@ class RunOptions(TrialOptions):
     curtail: bool = setting(Flag(), default=True)
     overrides: tuple[str, ...] = setting(Names(), default=(), option="override")
     smoke_refuses: str = setting(Choice("nothing", "hard", "major"), default="nothing")
-    baseline: str | None = setting(Text(), default=None, words="the one that fits")
+    baseline: str | None = setting(Text(), words="the one that fits")
     horizon: int | Horizon | None = setting(
         Either(
             "a number of runs, or `gates`, or `days` with `per_day`",
             scalar=Count(),
             mapping=Made("horizon", Horizon, setting_keys(Horizon), doc=summarise(Horizon)),
-        ),
-        default=None,
+        )
     )
 
     correction: FamilyCorrection = setting(Choice(*FAMILY_CORRECTIONS), default="none")
     family: str = setting(Text(), default="", words="everything that is run together")
-    family_size: int | None = setting(Count(), default=None, words="counted")
+    family_size: int | None = setting(Count(), words="counted")
     keep_going: bool = setting(Flag(), default=False)
     inconclusive: str = setting(Choice("undecided", "fail"), default="undecided", in_pytest=False)
     keep_inputs: bool = setting(Flag(), default=True)
