@@ -125,11 +125,6 @@ class Claim:
             allowed = "name the population that a superpopulation claim is about"
             raise InvalidArgument("population_name", self.population_name, allowed)
 
-    @property
-    def is_weighted(self) -> bool:
-        """Whether it needs the weights of inputs or strata."""
-        return self.estimand.is_weighted
-
     def about(self, inputs: int) -> str:
         """Return whom the verdict speaks of, as the rest of a sentence starting "This is".
 

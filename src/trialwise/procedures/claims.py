@@ -348,7 +348,7 @@ def _too_few_inputs(claim: Claim, plan: _Plan) -> str:
     repeated = "" if plan.is_even else f" with up to {plan.most} repetitions"
     estimator = ""
     # An estimator decides a required rate only, so that a regression has to change its inputs.
-    if not claim.is_weighted and not plan.procedure.compares_baseline:
+    if not claim.estimand.is_weighted and not plan.procedure.compares_baseline:
         fixed = "" if plan.procedure.decides_fixed_rate else " with a fixed number of trials"
         estimator = f", or set estimator=prompts{fixed}"
     return (

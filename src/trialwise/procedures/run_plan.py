@@ -189,7 +189,9 @@ def _experiment(
         fingerprint=fingerprint,
         input_ids=tuple(one.id for one in inputs),
         repetitions=tuple(one.repetitions for one in inputs),
-        weights=(tuple(one.weight for one in inputs) if contract.claim.is_weighted else ()),
+        weights=(
+            tuple(one.weight for one in inputs) if contract.claim.estimand.is_weighted else ()
+        ),
         strata=tuple(one.stratum for one in inputs) if sampling.strata else (),
         copies=_find_copies(sampling),
         clusters=tuple(one.cluster for one in inputs) if sampling.clusters else (),

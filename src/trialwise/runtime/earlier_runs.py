@@ -94,16 +94,14 @@ class EarlierRuns:
                     f"`trialwise compare --resume {found.comparison}` continues it"
                 )
             return found if found.plan.contract == contract else None
-        for summary in self._of(contract):
+        for summary in self._list():
+            # The arms of a comparison go on with it, and never alone. What was scored has no calls.
+            if summary.contract != contract or summary.comparison or summary.scored:
+                continue
             found = self._runs.open(summary.run_id)
             if found.plan.purpose == purpose:
                 return found
         return None
-
-    def _of(self, contract: str) -> list[RunSummary]:
-        # The arms of a comparison go on with it, and never alone. What was scored has no calls.
-        mine = [one for one in self._list() if one.contract == contract]
-        return [one for one in mine if not (one.comparison or one.scored)]
 
     def _was_stopped(self, session: str) -> bool:
         """Return whether a session left a run unfinished, or is the newest one."""
@@ -252,30 +250,26 @@ def find_expense(contract: str, declared: float | None, store: Path) -> Expense 
         declared: What a trial costs by its suite, where that is known.
         store: Where runs are kept.
     """
+    said = Expense(trial_usd=declared, known_from="as cost_per_trial says")
+    assumed = None if declared is None else said
     try:
         verdict = RunStore(store).latest(contract).verdict()
     except TrialwiseError:
-        return _declared_expense(declared)
+        return assumed
     spent = verdict.spending
     if not spent.trials:
-        return _declared_expense(declared)
+        return assumed
     known_from = f"as the {spent.trials} trials of {verdict.run_id} did"
     paid_usd = spent.paid_usd
     before = None if verdict.plan is None else verdict.plan.options.cost_per_trial_usd
     if paid_usd is not None and declared is not None and before is not None:
         # What the suite said a trial costs is known better by what it says now.
-        assumed = before * spent.trials
-        if declared != before and math.isclose(spent.usd or 0.0, assumed, abs_tol=1e-6):
-            paid_usd += declared * spent.trials - assumed
+        supposed = before * spent.trials
+        if declared != before and math.isclose(spent.usd or 0.0, supposed, abs_tol=1e-6):
+            paid_usd += declared * spent.trials - supposed
             known_from = f"by cost_per_trial, and {known_from}"
     return Expense(
         trial_usd=declared if paid_usd is None else paid_usd / spent.trials,
         trial_s=spent.seconds / spent.trials,
         known_from=known_from,
     )
-
-
-def _declared_expense(trial_usd: float | None) -> Expense | None:
-    if trial_usd is None:
-        return None
-    return Expense(trial_usd=trial_usd, known_from="as cost_per_trial says")

@@ -49,7 +49,11 @@ def run_frame(
     if kind == "trials":  # a truth value for each criterion, under a name with a prefix
         criteria = [one for record in several for one in record.plan.criteria]
         extra = dict.fromkeys((f"passed.{one.criterion}" for one in criteria), bool)
-    rows = [{**_head(record), **row} for record in several for row in make(record)]
+    rows = [
+        {"run_id": record.run_id, "contract": record.plan.contract, **row}
+        for record in several
+        for row in make(record)
+    ]
     return _make_frame({**_HEAD, **columns, **extra}, rows, library)
 
 
@@ -66,7 +70,8 @@ def comparison_frame(
     require_choice("kind", kind, ("pairs", "findings"))
     if kind == "pairs":
         return _make_frame(_PAIR, list(_pairs(comparison)), library)
-    return _make_frame(_CONTRAST, list(_contrasts(comparison)), library)
+    rows = [_row(_CONTRAST, finding) for finding in comparison.findings]
+    return _make_frame(_CONTRAST, rows, library)
 
 
 #: What a column holds, by its name; the others hold text.
@@ -122,10 +127,6 @@ _CONTRAST = _columns(
     "interval_low interval_high both only_control only_candidate neither p_value "
     "adjusted_p_value statement"
 )
-
-
-def _head(record: RunRecord) -> dict[str, str]:
-    return {"run_id": record.run_id, "contract": record.plan.contract}
 
 
 #: Where a column comes from that is not an attribute of its own name.
@@ -290,11 +291,6 @@ def _pairs(comparison: Comparison) -> Iterator[dict[str, Any]]:
                     control_passed=one.passed,
                     candidate_passed=passed.get(one.criterion),
                 )
-
-
-def _contrasts(comparison: Comparison) -> Iterator[dict[str, Any]]:
-    for finding in comparison.findings:
-        yield _row(_CONTRAST, finding)
 
 
 class FrameLibraryMissing(TrialwiseError, ImportError):

@@ -106,6 +106,7 @@ def _prepare(
 ) -> tuple[PreparedRun, Workspace, Callable[[OpenRun, RunOutcome], Measurement]]:
     """Prepare a measurement; return what to run, where, and what writes its baseline."""
     kept = {name: given.pop(name, None) for name in ("identifier", "valid_days", "grace_days")}
+    kept["grace_days"] = kept["grace_days"] or 0.0
     space = Workspace.take(given)
     whole, options = take_contract(contract, given)
     prepared = prepare_run(whole, options, space, measuring=True)
@@ -126,10 +127,8 @@ def _prepare(
             scopes=scopes,
             baselines=space.baselines,
             created_at=space.clock.now(),
-            identifier=kept["identifier"],
-            valid_days=kept["valid_days"],
-            grace_days=kept["grace_days"] or 0.0,
             gates=measure_gates(whole, run.plan, outcome.trials),
+            **kept,
         )
 
     return prepared, space, write

@@ -145,11 +145,8 @@ def verify(
 
 def _hash_differences(record: RunRecord, known_hash: str | None) -> Iterator[Difference]:
     derived = plan_hash(record.plan)
-    kept = {
-        "plan_hash": known_hash,
-        "verdict.reproducibility.plan_hash": record.verdict.reproducibility.plan_hash or None,
-    }
-    for path, value in kept.items():
+    stated = record.verdict.reproducibility.plan_hash or None
+    for path, value in (("plan_hash", known_hash), ("verdict.reproducibility.plan_hash", stated)):
         if value is not None and value != derived:
             yield Difference(path, value, derived)
 

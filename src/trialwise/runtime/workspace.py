@@ -162,14 +162,9 @@ class Workspace:
             with opened as stored, reuse_replies(service, stored) as reusing:
                 yield OpenRun(self, contract, plan, reusing, stored, stored.started_at)
         finally:
-            self.close_listeners()
-
-    def close_listeners(self) -> None:
-        """Let a display clean up after itself, whatever ended the run."""
-        for one in self.listeners:
-            close = getattr(one, "close", None)
-            if callable(close):
-                close()
+            # A display cleans up after itself, whatever ended the run.
+            for one in self.listeners:
+                getattr(one, "close", lambda: None)()
 
     def wants_trial(self, trials: int) -> bool:
         """Return whether any listener must hear of a trial."""

@@ -427,7 +427,7 @@ def list_caveats(
     if is_known and any(one.pairs and not one.same_seeds for one in pairings):
         yield "The two sides of a pair had different seeds."
     claim = control.plan.claim
-    if claim.is_weighted:
+    if claim.estimand.is_weighted:
         yield "The weights of the claim take no part: every pair counts alike."
     if claim.population is PopulationClaim.SUPERPOPULATION:
         yield f"The claim reaches {claim.population_name} as far as the inputs represent it."
