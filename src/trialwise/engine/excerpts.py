@@ -21,7 +21,7 @@ from trialwise.engine.ports import RecordLog, ServiceError
 from trialwise.errors import BrokenCheck
 from trialwise.model.plain_json import unplain
 from trialwise.model.reply import write_reply
-from trialwise.model.run import AskedInput, RunTexts, hash_text, input_line, traceback_line
+from trialwise.model.run import AskedInput, RunTexts, hash_text, input_line
 from trialwise.model.trial import MODEL
 from trialwise.redaction import redact_values
 from trialwise.validation import require_count
@@ -124,7 +124,7 @@ class TextKeeper:
         key = trial.traceback
         if self._unwritten and key in self._unwritten:
             if self._log is not None:
-                self._log.append(traceback_line(key, self._tracebacks[key]))
+                self._log.append({"hash": key, "traceback": self._tracebacks[key]})
             self._unwritten.remove(key)
         place = trial.experiment, trial.input_id
         if given is not None and self._keeps_inputs and place not in self._inputs:
@@ -137,9 +137,7 @@ class TextKeeper:
             expected=None if given.expected is None else write(given.expected),
             metadata=write(dict(given.metadata)) if given.metadata else None,
         )
-        line = input_line(*place, asked, is_known=False)
-        if line["hash"] in self._contents:
-            line = input_line(*place, asked, is_known=True)
+        line = input_line(*place, asked, self._contents)
         if self._log is not None:
             self._log.append(line)
         self._contents.add(line["hash"])

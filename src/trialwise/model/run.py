@@ -106,6 +106,10 @@ class AskedInput:
     """What else is known of the input, as JSON; None where nothing is."""
 
 
+#: What the line of an input holds of it.
+_ASKED = ("value", "expected", "metadata")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunTexts:
     """The inputs and tracebacks that the trials of a run name.
@@ -132,7 +136,7 @@ class RunTexts:
 
     @classmethod
     def from_lines(cls, lines: Iterable[Mapping[str, Any]]) -> RunTexts:
-        """Read the texts that `input_line` and `traceback_line` wrote.
+        """Read the texts of the lines of inputs, and of tracebacks with their hashes.
 
         Raises:
             LookupError: A line lacks a key, or names a text that no line before it has.
@@ -146,11 +150,8 @@ class RunTexts:
                 tracebacks[key] = line["traceback"]
                 continue
             if "value" in line:
-                contents[key] = AskedInput(
-                    value=line["value"],
-                    expected=line.get("expected"),
-                    metadata=line.get("metadata"),
-                )
+                told = {name: line[name] for name in _ASKED if name in line}
+                contents[key] = AskedInput(**told)
             inputs[line["x"], line["in"]] = contents[key]
         return cls(inputs=inputs, tracebacks=tracebacks)
 
@@ -169,7 +170,7 @@ def hash_text(*texts: str | None) -> str:
 
 
 def input_line(
-    experiment: str, input_id: str, asked: AskedInput, *, is_known: bool
+    experiment: str, input_id: str, asked: AskedInput, known: Collection[str]
 ) -> dict[str, Any]:
     """Return the line of an input; content that was already written is only referred to.
 
@@ -177,29 +178,13 @@ def input_line(
         experiment: The experiment that it belongs to.
         input_id: Its identifier there.
         asked: Its content.
-        is_known: Whether a line before holds the same content.
+        known: The hashes of content that lines before it hold.
     """
-    line: dict[str, Any] = {"x": experiment, "in": input_id}
+    content = {name: text for name in _ASKED if (text := getattr(asked, name)) is not None}
     # Left out where there is none, as it was before there were any.
     further = () if asked.metadata is None else (asked.metadata,)
-    line["hash"] = hash_text(asked.value, asked.expected, *further)
-    if not is_known:
-        line["value"] = asked.value
-        if asked.expected is not None:
-            line["expected"] = asked.expected
-        if asked.metadata is not None:
-            line["metadata"] = asked.metadata
-    return line
-
-
-def traceback_line(key: str, text: str) -> dict[str, Any]:
-    """Return the line of a traceback.
-
-    Args:
-        key: Its hash, which trials name.
-        text: The whole of it.
-    """
-    return {"hash": key, "traceback": text}
+    key = hash_text(asked.value, asked.expected, *further)
+    return {"x": experiment, "in": input_id, "hash": key, **({} if key in known else content)}
 
 
 # --- The latencies of successful trials: those that passed every criterion that decides -----------
