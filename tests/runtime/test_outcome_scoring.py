@@ -243,7 +243,7 @@ def test_a_sequential_decision_is_refused_on_a_file_sorted_by_input() -> None:
     """It would be about the first inputs alone; each input on its own has no such trouble."""
     rows = [row(True, name) for name in ("a", "b", "c") for _ in range(40)]
     settings: dict[str, Any] = {"at_least": 0.9, "design": "sequential", "order": "file"}
-    with pytest.raises(DesignRefused, match="no random order"):
+    with pytest.raises(DesignRefused, match="not a random order"):
         score(outcomes(rows), **settings)
     assert PASS is score(outcomes(rows), each_input=True, **settings).decision
 

@@ -73,6 +73,7 @@ class CriterionBaseline:
             raise InvalidArgument("passed", self.passed, f"lie between 0 and {self.trials}")
         reasons = [getattr(self, name) for name in _REASONS]
         failed = self.trials - self.passed
+        # Reasons for a part of the failures would read as reasons for all of them.
         if sum(reasons) not in (0, failed):
             allowed = f"add up to the {failed} that did not pass, or all be left out"
             raise InvalidArgument("failures by reason", reasons, allowed)
@@ -159,6 +160,7 @@ class Baseline:
             raise InvalidArgument("created_at", self.created_at, "name its time zone")
         if not _YEARS[0] <= self.created_at.year <= _YEARS[1]:
             raise InvalidArgument("created_at", self.created_at, "be the date of a measurement")
+        # One zone for all files: their age does not depend on the machine that reads them.
         put(self, "created_at", self.created_at.astimezone(UTC))
         put(self, "criteria", MappingProxyType(dict(self.criteria)))
         put(self, "gates", MappingProxyType(dict(self.gates)))
@@ -298,6 +300,7 @@ class Covariate:
                 _zone(self.zone)
         else:
             self._check_source()
+        # Otherwise the windows of two days differ, and one value would stand for several times.
         if _HOURS % require_count("window_hours", self.window_hours, minimum=1):
             raise InvalidArgument("window_hours", self.window_hours, "divide the day")
 

@@ -121,6 +121,7 @@ class Claim:
         put(self, "estimand", require_member("estimand", self.estimand, TargetEstimand))
         if self.estimator is not None:
             put(self, "estimator", require_member("estimator", self.estimator, Estimator))
+        # Who claims more than the inputs has to say of what, or nobody can object to it (§8.4.6).
         if self.population is PopulationClaim.SUPERPOPULATION and not self.population_name.strip():
             allowed = "name the population that a superpopulation claim is about"
             raise InvalidArgument("population_name", self.population_name, allowed)
@@ -198,6 +199,7 @@ class Input:
         given: object = self.metadata
         if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
             raise InvalidArgument("metadata", given, "be a mapping of names to values")
+        # An infinite weight would make the rate of one input that of all.
         if not math.isfinite(require_positive("weight", self.weight)):
             raise InvalidArgument("weight", self.weight, "be finite")
 
@@ -226,6 +228,7 @@ class Sampling:
         object.__setattr__(self, "role", require_member("role", self.role, SamplingRole))
         positions: dict[str, int] = {}
         for position, one in enumerate(self.inputs):
+            # A journal knows a trial by the name of its input, which must mean one input.
             if one.id in positions:
                 allowed = f"be given once: inputs {positions[one.id] + 1} and {position + 1} share"
                 raise InvalidArgument("id", one.id, f"{allowed} one")

@@ -241,6 +241,7 @@ class Contract:
             if self.experiment_of(criterion) not in self.samplings:
                 allowed = f"be one of the contract's: {known}"
                 raise InvalidArgument("sampling", criterion.sampling, allowed)
+            # Before the first trial: each trial of such an input would be paid for and say nothing.
             if any(map(_compares, criterion.checks)):
                 self._check_expected(criterion)
         if self.latency and self.latency_experiment not in self.samplings:
@@ -339,6 +340,7 @@ class Contract:
         criteria = [one for one in self.criteria if one.name in names]
         held = {self.experiment_of(one) for one in criteria}
         sampling = {name: one for name, one in self.samplings.items() if name in held}
+        # Latency and gates are asked of all runs, and an answer about some would pass for it.
         dropped: dict[str, Any] = dict.fromkeys(
             ("latency", "prevalence", "reliability", "stability", "metrics")
         )

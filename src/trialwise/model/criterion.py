@@ -160,6 +160,8 @@ class Criterion:
         require_text("name", self.name, "be a text that names the criterion")
         put(self, "postconditions", _postconditions(self.postconditions))
         asked = self._list_questions()
+        # A question has an error rate. Two in one criterion would need a correction, which separate
+        # criteria get.
         if len(asked) != 1 and (asked or not self.report_only):
             allowed = "be exactly one of at_least, no_worse_than, never_fails and mean_at_least"
             raise InvalidArgument(f"the question of {self.name!r}", asked or None, allowed)
@@ -186,16 +188,19 @@ class Criterion:
             if self.no_worse_than is None:
                 allowed = "go with no_worse_than; a required rate is at_least"
                 raise InvalidArgument("pass_from", self.pass_from, allowed)
+            # Either gives the cutoff, so that both could contradict each other.
             if self.alpha is not None:
                 allowed = "be left out where pass_from is given, which implies it"
                 raise InvalidArgument("alpha", self.alpha, allowed)
         for name in ("margin", "alpha", "beta", "power"):
             if getattr(self, name) is not None:
                 require_open_rate(name, getattr(self, name))
+        # Two names of one number: whoever gives both takes one of them for something else.
         if self.beta is not None and self.power is not None:
             raise InvalidArgument(
                 "power", self.power, "be left out where beta is given: it is 1 − beta"
             )
+        # A PASS would rule out rates of 0 and below, which it does without any trial.
         if self.at_least is not None and self.margin is not None and self.margin >= self.at_least:
             allowed = f"be below the required rate ({self.at_least:g})"
             raise InvalidArgument("margin", self.margin, allowed)
@@ -205,6 +210,7 @@ class Criterion:
         if self.trials is not None and self.max_trials is not None:
             allowed = "be left out where trials fixes the number"
             raise InvalidArgument("max_trials", self.max_trials, allowed)
+        # The exact test against a baseline compares two samples of fixed size.
         if self.max_trials is not None and self.no_worse_than is not None:
             allowed = "go with at_least or never_fails: a baseline fixes the number of trials"
             raise InvalidArgument("max_trials", self.max_trials, allowed)
@@ -290,6 +296,7 @@ class Criterion:
     @property
     def wrong_fail(self) -> float:
         """The largest probability of a FAIL although the rate is as required, in decimals."""
+        # In decimals: 1 − 0.95 in doubles is a little above 0.05 and could move a cutoff.
         return complement(self.confidence) if self.alpha is None else self.alpha
 
     @property
@@ -344,6 +351,8 @@ def _name_check(check: Check) -> str:
 
 
 def _required(rate: float) -> float:
+    # After n passes of n the exact lower bound is alpha^(1/n) (Clopper and Pearson 1934), below 1
+    # for every n.
     if rate == 1:
         allowed = "be below 1: no number of trials shows a rate of 1, so ask for never_fails"
         raise InvalidArgument("at_least", rate, allowed)

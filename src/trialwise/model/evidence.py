@@ -408,6 +408,7 @@ class Tally:
             raise InvalidArgument("passed", self.passed, f"lie between 0 and {self.trials}")
         if self.evaluable is None:
             return
+        # What could not be evaluated has not passed (companion §1.4.5a).
         if not self.passed <= require_count("evaluable", self.evaluable) <= self.trials:
             allowed = f"lie between passed ({self.passed}) and trials ({self.trials})"
             raise InvalidArgument("evaluable", self.evaluable, allowed)

@@ -69,6 +69,7 @@ def sampling_fingerprint(sampling: Sampling) -> str:
     >>> sampling_fingerprint(one) == sampling_fingerprint(Sampling.of(["What is 15 * 38?"]))
     False
     """
+    # The order of a list changes which trial asks what, and not what is asked.
     inputs = sorted(sampling.inputs, key=lambda one: one.id)
     return fingerprint([_contents(one) for one in inputs])
 

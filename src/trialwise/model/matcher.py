@@ -14,6 +14,7 @@ from typing import TypeAlias
 from trialwise.errors import InvalidArgument
 from trialwise.validation import require_real
 
+# A mean of decimals misses the decimal that it stands for by some units in the last place.
 _TIE = 1e-9
 
 

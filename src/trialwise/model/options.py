@@ -334,6 +334,7 @@ class RunOptions(TrialOptions):
             require_given(self, "horizon", require_count, minimum=1)
         require_given(self, "rate_per_s timeout_s cost_per_trial_usd", require_positive)
         cost, limit = self.cost_per_trial_usd, self.budget.usd
+        # Said now: later it would look like a run that was cut short before its first trial.
         if cost is not None and limit is not None and cost > limit:
             allowed = f"be at most the budget of ${limit:g}, which would allow no trial"
             raise InvalidArgument("cost_per_trial", cost, allowed)
@@ -345,6 +346,7 @@ class RunOptions(TrialOptions):
         Args:
             runs: How many run at once; each has at least one trial at a time.
         """
+        # Rounded down, so that together they never ask more than one run may.
         rate = self.rate_per_s
         return replace(
             self,
@@ -354,6 +356,7 @@ class RunOptions(TrialOptions):
 
     def without_calls(self, trials: Mapping[str, int]) -> RunOptions:
         """Return the options for replies that are there already: all are taken, at any pace."""
+        # Curtailing would leave out replies that are there, and all of them are evidence.
         return replace(
             self,
             trials=trials,

@@ -69,6 +69,7 @@ class Limits:
         if trials - failures >= self.cutoff:
             return Decision.PASS
         most = self.cutoff - 1 if self.most_failing is None else self.most_failing
+        # Even if all that is left passed, the successes would be too few.
         if failures >= self.cap - most:
             return Decision.FAIL
         is_open = failures > self.cap - self.cutoff and trials - failures > most
@@ -130,6 +131,8 @@ class Family:
     @property
     def least_share(self) -> float:
         """The share of its level at which a decision holds whatever the others decide."""
+        # Benjamini and Yekutieli (2001): the harmonic sum pays for any dependence among decisions.
+        # The other corrections divide by their number at most, as Bonferroni does.
         harmonic = sum(1 / place for place in range(1, self.decisions + 1))
         return 1 / (self.decisions * (harmonic if self.correction == "by" else 1))
 

@@ -164,6 +164,7 @@ def hash_text(*texts: str | None) -> str:
     """
     digest = blake2b(digest_size=8)
     for text in texts:
+        # With their lengths: "a" and "bc" must not have the hash of "ab" and "c".
         content = b"" if text is None else text.encode(errors="surrogatepass")
         digest.update(b"%d:" % (-1 if text is None else len(content)) + content)
     return digest.hexdigest()

@@ -122,6 +122,7 @@ def _make_expense(name: str) -> _Part:
 _HEAD = (
     _Part("i", "index", _is_count),
     _Part("in", "input_id", _is_text, read=intern),  # one text for all trials of an input
+    # Seeds have 64 bits at most; a larger one is not ours.
     _Part("seed", "seed", _is_number(-(2**64), 2**64, int)),
 )
 #: In the order in which a line has them.

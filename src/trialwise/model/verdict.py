@@ -317,6 +317,7 @@ class LatencyFinding:
     @property
     def level(self) -> float | None:
         """The error level of the rule; None where a percentile is compared as it is."""
+        # A percentile that is compared as it is has no test, and so no error rate (§12).
         return None if self.decision_rule.startswith("latency/raw-percentile") else self.alpha
 
     @property

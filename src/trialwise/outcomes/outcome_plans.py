@@ -319,6 +319,7 @@ def _count_planned_trials(criterion: Criterion, experiment: Experiment, asked: A
         return declared
     found = _count_found_trials(criterion, experiment)
     # A file with several experiments does not say whose trials are missing.
+    # A guess about whose they are could turn an unfinished run into a finished one.
     known = asked.outcomes.planned if len(asked.experiments) == 1 else None
     if known is None:
         return found

@@ -99,6 +99,7 @@ class Outcomes:
             raise InvalidArgument("rows", len(self.rows), f"be at most {MOST_ROWS:,}")
         scores = [row.score for row in self.rows if row.score is not None]
         is_share = self.pass_at is not None and 0 < self.pass_at <= 1
+        # The bounds on a mean hold for scores between 0 and 1 (Hoeffding 1963).
         if scores and not (is_share and all(0 <= score <= 1 for score in scores)):
             # Points on another scale pass or fail, and have no mean from 0 to 1.
             plain = tuple(replace(row, score=None) for row in self.rows)
@@ -163,6 +164,7 @@ class Outcomes:
                 )
                 given = f"{part.source}: {part.format}, passing by {part.passing}"
                 raise InvalidArgument("files", given, allowed)
+            # A rate over two services is the rate of neither.
             if dict(part.factors) != dict(first.factors):
                 allowed = f"be of one service, as {first.source} of {dict(first.factors)}"
                 raise InvalidArgument("files", f"{part.source} of {dict(part.factors)}", allowed)

@@ -65,6 +65,7 @@ class TrialRows:
             experiment=experiment,
             index=index,
             input_id=self.input_id,
+            # Nobody knows the seeds of trials that were made elsewhere, and nothing needs them.
             seed=0,
             outcomes=tuple(_outcome(row, error_class, text) for row in self.rows),
             error_class=error_class,

@@ -180,6 +180,7 @@ def state_joint_errors(plan: Plan, store: Path, *, until: datetime | None = None
             earlier = stored.verdict()
         except TrialwiseError:
             break
+        # A measurement asks nothing, so that it neither answers a question nor leaves one open.
         if earlier.plan is None or earlier.plan.purpose != plan.purpose:
             continue
         found = {one.criterion: one for one in earlier.findings}
@@ -189,6 +190,7 @@ def state_joint_errors(plan: Plan, store: Path, *, until: datetime | None = None
             if not is_open or _question(plan, name) != _question(earlier.plan, name):
                 following.discard(name)
             elif finding is not None and finding.all_trials.trials:
+                # A run that was cut short spent less of its error than its design allows.
                 is_whole = finding.stop is None or not finding.stop.is_premature
                 run = OpenRun(earlier.run_id, finding.plan, is_whole)
                 before.setdefault(name, []).append(run)

@@ -172,6 +172,7 @@ def _trials(record: RunRecord) -> Iterator[dict[str, Any]]:
             _TRIAL,
             trial,
             repetition=repetition,
+            # An empty text would count as an error where somebody counts those that are there.
             error=trial.error or None,
             cluster=clusters.get((trial.experiment, trial.input_id)),
             **_describe_input(record, trial.experiment, trial.input_id),
@@ -252,6 +253,7 @@ def _inputs(record: RunRecord) -> Iterator[dict[str, Any]]:
                     cluster=cluster,
                     trials=counts[key],
                     passed=passes[key],
+                    # Without a trial there is no rate: 0 would be the worst one.
                     rate=passes[key] / counts[key] if counts[key] else None,
                     **_describe_input(record, experiment.name, input_id),
                 )

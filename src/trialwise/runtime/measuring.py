@@ -264,12 +264,14 @@ def _count(
         trials=reasons.total(),
         passed=reasons[None],
         condition=reasons[FailReason.CONDITION],
+        # A check that raised has not reached its condition either.
         transform=reasons[FailReason.TRANSFORM] + reasons[FailReason.RAISED],
         no_value=reasons[FailReason.NO_VALUE] + reasons[FailReason.UNKNOWN],
         **asdict(scope),
         inputs=len(tried),
         repetitions=max(tried.values()),
         analysis=str(plan.analysis_of(criterion)),
+        # Where there are none, every analysis counts the same trials and may use this baseline.
         excused=every.count(lambda row: row.is_excused),
     )
 

@@ -168,6 +168,7 @@ def score(
     elif never_fails or isinstance(no_worse_than, str) or (at_least, mean_at_least) != (None, None):
         raise InvalidArgument("criteria", [one.name for one in criteria], "be the only question")
     require_choice("design", design, ("fixed", "sequential"))
+    # "balanced" means exactly the list that the file has, and nothing of it is cut short.
     options = RunOptions(
         max_trials=max_trials,
         intent=intent,  # type: ignore[arg-type]

@@ -96,6 +96,7 @@ def prepare(
 
         find_opener(options.executor.partition(":")[0])
     scopes = scopes_of(contract)
+    # Before the baseline is chosen, which was measured under factors of its own.
     contract = chosen_baselines.with_service_factors(contract)
     now = now or SystemClock().now()
     profile = resolve_covariates(contract.covariates, now, os.environ)
@@ -109,6 +110,7 @@ def prepare(
     return plan_run(
         contract,
         options,
+        # 53 bits, so that a reader of JSON that holds numbers as doubles gives back the same seed.
         seed=next(one for one in (seed, options.seed, randbits(53)) if one is not None),
         structure={name: scope.structure for name, scope in scopes.items()},
         fingerprints={

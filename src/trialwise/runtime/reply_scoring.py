@@ -155,6 +155,7 @@ def run_answers(
     whole = replace(
         contract,
         criteria=[
+            # There are as many answers as there are, whatever a criterion asks for.
             replace(one, trials=None, max_trials=None)
             for one in contract.criteria
             if contract.experiment_of(one) in samplings
@@ -404,6 +405,8 @@ def _is_decidable(criterion: Criterion) -> bool:
 def _decide_any_time(criterion: Criterion) -> Criterion:
     if criterion.never_fails or criterion.report_only:
         return replace(criterion, each_input=False)
+    # A bound for a fixed number of trials errs more often than its alpha where the outcomes chose
+    # the number; a confidence sequence holds at every number (Howard et al. 2021).
     return replace(criterion, procedure="ANYTIME")
 
 

@@ -112,11 +112,13 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
 
 def replace_file(path: Path, data: bytes) -> None:
     """All of a file or nothing, safe from a power cut."""
+    # Of this process: two that write at once must not write into one part.
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with open(part, "wb") as file:
             file.write(data)
             file.flush()
+            # Before it is moved: after a power cut the name could stand for an empty file.
             os.fsync(file.fileno())
         os.replace(part, path)
     except BaseException:

@@ -167,6 +167,7 @@ def _entries(folder: Path) -> list[Path]:
     """Return what lies in a folder without hidden files; nothing if there is no folder."""
     with _accessing(folder, "the baselines cannot be listed"):
         try:
+            # Hidden files are parts that a killed process has left.
             return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
         except FileNotFoundError:
             return []

@@ -141,6 +141,7 @@ class StoredComparison:
         kept = self._read_verdict()
         if not kept:
             return True
+        # Only what ended an arm too early can be made up for by going on.
         was_cut = any(StopReason(one).is_premature for one in kept["stops"])
         # What was answered stays answered: more pairs would look twice at one question.
         return was_cut and kept["verdict"]["decision"] == Decision.INCONCLUSIVE.value

@@ -221,6 +221,7 @@ class JournalReader:
 
 def _open_journal(path: Path) -> int:
     """Return the file, held against every other process."""
+    # To append: not even a second writer could then write over a line.
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
     try:
         file = os.open(path, flags, 0o644)

@@ -145,6 +145,7 @@ def set_trials_aside(folder: Path) -> None:
         number += 1
     with disk_trouble(path, "set its trials aside"):
         os.replace(path, aside)
+        # An empty journal in its place says that no trial counts any more.
         Journal(path).close()
 
 
@@ -199,6 +200,7 @@ def repair_file(path: Path) -> Repair:
     """
     with disk_trouble(path, "repair it"), open_regular(path) as file:
         try:
+            # Between reading and replacing no run may add a line, which would be lost.
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise JournalInUse(path) from None

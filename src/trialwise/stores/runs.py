@@ -189,6 +189,7 @@ class StoredRun:
             )
         kept = run_files.read_kept(path)
         trials = self.trials()
+        # The verdict rests on exactly these: fewer are lost, and more came from somebody else.
         if len(trials) != kept["trials"]:
             raise JournalDamaged(self._journal_file, line=len(trials) + 1)
         verdict = run_files.read_part(path, model.Verdict, kept["verdict"])
@@ -402,6 +403,7 @@ class RunStore:
             JournalInUse: Another process is running it.
         """
         stored = self.open(run)
+        # Held first: while another process runs it, nobody can say whether it is finished.
         journal = Journal(stored.path / "journal.jsonl")
         try:
             if not (is_arm or stored.is_unfinished):
