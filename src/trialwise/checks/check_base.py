@@ -6,18 +6,16 @@ The guard stands here once, so that a check's own file holds nothing but its con
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import MISSING, Field, dataclass, fields
 from functools import cache
-from importlib import import_module
 from typing import Any, ClassVar
 
-from trialwise.catalogue import CHECKS as BUILT_IN
 from trialwise.declarations.scalars import Choice, Count, Duration, Flag, Kind, Money, Text
-from trialwise.declarations.signatures import Declaration, derive_keys
+from trialwise.declarations.signatures import derive_keys
 from trialwise.declarations.structures import Either, Key
 from trialwise.errors import BrokenCheck, InvalidArgument
-from trialwise.extensions import CHECKS, blame_extension, extension_names, find_extension
+from trialwise.extensions import blame_extension
 from trialwise.model import CheckResult, FailReason, Reply
 from trialwise.redaction import LOOKED_AT, redact_text, redact_values
 from trialwise.validation import require_choice, require_count, require_real
@@ -291,112 +289,6 @@ class CountLimits(Check):
     def limits(self) -> Limits:
         """The limits."""
         return Limits(self.minimum, self.maximum)
-
-
-# What a check is called, which arguments it takes and where it lives.
-#
-# A check is declared by its constructor: the signature says which arguments there are and the
-# docstring what they mean. The catalogue says where the constructors of the built-in checks live,
-# so that a suite loads those it uses and no others; the entry points of other distributions are
-# asked only for a name that the catalogue does not have.
-
-
-class CheckDeclaration(Declaration):
-    """A check as it is declared."""
-
-    __slots__ = ()
-
-    @property
-    def first(self) -> Key | None:
-        """The argument that may be written alone; None where every argument is named."""
-        first = next(iter(self.keys), None)
-        return first if first is not None and first.is_positional else None
-
-    @property
-    def holds_mapping(self) -> bool:
-        """Whether a mapping that is written alone may be the first argument itself."""
-        return self.first is not None and self.first.kind.holds_mapping
-
-    def find_key(self, word: object) -> Key | None:
-        """Return the argument that a word or a shorter word for it names."""
-        return next((key for key in self.keys if word in (key.name, *key.aliases)), None)
-
-    def collect(self, argument: object) -> dict[str, Any]:
-        """Return the constructor's arguments, from the short form or the long one.
-
-        Raises:
-            InvalidArgument: An argument is unknown, or is given twice.
-        """
-        first = self.first
-        known = tuple(key.name for key in self.keys)
-        if isinstance(argument, Mapping):
-            keys = {word: self.find_key(word) for word in argument}
-            unknown = [word for word, key in keys.items() if key is None]
-            given = {key.field: argument[word] for word, key in keys.items() if key is not None}
-            by_name = first is not None and first.field in given and not unknown
-            if by_name or not self.holds_mapping:
-                if unknown:
-                    allowed = suggest(unknown[0], known, f"be one of {', '.join(known)}")
-                    raise InvalidArgument(f"{self.name}: argument", unknown[0], allowed)
-                # `min` and `minimum` are one argument, and only one of two values could count.
-                if len(given) != len(argument):
-                    where = f"{self.name}: argument"
-                    raise InvalidArgument(where, list(argument), "be given once each")
-                return given
-        if first is None:
-            raise InvalidArgument(self.name, argument, f"be an object of {', '.join(known)}")
-        return {first.field: argument}
-
-    def build(self, arguments: dict[str, Any]) -> Check:
-        """Call the constructor; its refusal names the check, too.
-
-        Raises:
-            InvalidArgument: An argument is missing, or is not what it has to be.
-        """
-        try:
-            check = self.constructor(**arguments)
-        except InvalidArgument as error:
-            where = f"{self.name}: {error.argument}"
-            raise InvalidArgument(where, error.value, error.allowed) from None
-        except TypeError as error:
-            # An argument is missing, or of a type that not even a comparison takes.
-            allowed = f"have fitting arguments ({printable(str(error))})"
-            raise InvalidArgument(self.name, arguments, allowed) from None
-        if not isinstance(check, Check):
-            raise InvalidArgument(self.name, check, "be declared by a constructor of a Check")
-        return check
-
-
-def check_names(*, installed: bool = False) -> tuple[str, ...]:
-    """Return the names of all checks.
-
-    Args:
-        installed: Whether to look for those of other distributions, too.
-    """
-    return (*BUILT_IN, *(extension_names(CHECKS) if installed else ()))
-
-
-@cache
-def find_check(name: str) -> CheckDeclaration | None:
-    """Return the declaration of a check, built in or of another distribution, if there is one.
-
-    Raises:
-        ExtensionError: Another distribution declares it, and it cannot be used.
-    """
-    if name in BUILT_IN:
-        module = import_module(f"trialwise.{BUILT_IN[name]}")
-        return CheckDeclaration(name, getattr(module, name))
-    return find_extension(
-        CHECKS, name, lambda loaded: CheckDeclaration(name, loaded) if callable(loaded) else None
-    )
-
-
-def suggest(name: object, known: Sequence[str], otherwise: str) -> str:
-    """Return what a name must be: the one that was probably meant, or what is said otherwise."""
-    from trialwise.declarations.written import suggest_name
-
-    hint = suggest_name(str(name), known, quote="'")
-    return f"be a known name ({hint})" if hint else otherwise
 
 
 # --- What a failure shows: bounded, on one line, and safe to print --------------------------------

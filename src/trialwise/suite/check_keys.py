@@ -13,7 +13,7 @@ from typing import Annotated, Any, NamedTuple
 from warnings import catch_warnings, simplefilter
 
 from trialwise.checks import combine
-from trialwise.checks.check_base import CheckDeclaration, check_names, find_check
+from trialwise.checks.combine import CheckDeclaration, check_names, find_check
 from trialwise.checks.predicates import predicate
 from trialwise.declarations import written
 from trialwise.declarations.scalars import Data, Kind, PythonPath, Schema, Text

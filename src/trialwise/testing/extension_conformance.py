@@ -10,7 +10,8 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
-from trialwise.checks.check_base import Check, CheckDeclaration, to_spec
+from trialwise.checks.check_base import Check, to_spec
+from trialwise.checks.combine import CheckDeclaration
 from trialwise.engine.ports import Service, ServiceError, TrialContext
 from trialwise.errors import BrokenCheck
 from trialwise.model.reply import Reply
