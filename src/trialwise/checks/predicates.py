@@ -101,6 +101,8 @@ class Predicate(check_base.Check, spelling="python"):
             if may_assert(self.function):
                 return CheckResult.ok()
             raise BrokenCheck(self.name, f"returned None and asserts nothing ({_where(self)})")
+        # A number outside of 0 to 1 is more likely a count or a distance that somebody forgot to
+        # compare.
         if isinstance(result, Real) and (self.pass_at is not None or 0 <= float(result) <= 1):
             return self._grade(float(result), reply)
         raise self._refuse(result)
@@ -197,6 +199,7 @@ def _parameters(function: object) -> tuple[tuple[str, str], ...]:
     if isinstance(function, type) or not callable(function):
         raise InvalidArgument("function", function, "be a function of a reply")
     unwrapped = inspect.unwrap(function)
+    # A generator is true whatever it would yield, so that such a check would pass every reply.
     for candidate in (unwrapped, getattr(unwrapped, "__call__", None)):  # noqa: B004
         if inspect.isgeneratorfunction(candidate) or inspect.isasyncgenfunction(candidate):
             raise InvalidArgument("function", function, "return its result, not yield it")

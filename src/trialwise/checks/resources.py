@@ -318,6 +318,8 @@ class MaxRepeatedFailures(Check, spelling="max_repeated_failures"):
         for alike in _alike([call for call in calls if call.failed is not False]):
             if len(alike) <= self.repeats + 1:
                 continue
+            # Only failures count against the limit; where too many calls have an unknown end,
+            # nobody can tell, and nothing is claimed.
             failures = [call for call in alike if call.failed]
             if len(failures) > self.repeats + 1:
                 call = failures[-1]

@@ -347,6 +347,8 @@ def _count_parsed(parsed: Any, *, is_repeated: bool) -> float:
         varies = repeats and argument[0] != argument[1]
         if is_repeated and (varies or name in {"BRANCH", "GROUPREF", "GROUPREF_EXISTS"}):
             return math.inf
+        # Every choice may be tried at every position, so that a search takes up to length to the
+        # power of choices + 1 steps (Davis et al., ESEC/FSE 2018).
         choices += varies
         # Choices within a repetition multiply with each round of it.
         many = is_repeated or (repeats and argument[1] > 1)

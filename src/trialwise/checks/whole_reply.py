@@ -257,6 +257,7 @@ def find_problem(source: str, value: Any) -> tuple[str, str]:
     """
     if '"pattern' not in source:
         return describe_worst(source, value)
+    # Only a pattern can take long: everything else is linear in the reply once `uniqueItems` is.
     patterns = ", ".join(_list_patterns(_validator(source).schema))
     named = f"JSON Schema with the pattern {patterns}"
     return call_limited(describe_worst, source, value, check=named, subject="one reply")

@@ -103,6 +103,8 @@ class Caller:
                 try:
                     if self.before is not None:
                         prepared = await self.before(context)
+                    # Tasks that the service starts inherit it: one that ends the program is charged
+                    # to this trial.
                     ports.ATTEMPT.set(context)
                     if self.timeout_s is None:  # one coroutine less for most calls
                         reply = await self.service.call(context)
@@ -207,6 +209,7 @@ async def call_in_time(
         ServiceError: There was no reply in time. It is a timeout of the service unless this process
             stood still meanwhile.
     """
+    # Before the limit starts: the first beat must not be later than the call that it vouches for.
     error_classes.watch_for_stalls()
     began_s = time.monotonic()
     limit = _Limit(timeout_s)
@@ -299,5 +302,7 @@ def retry_delay(retry_after_s: float | None, *, seed: int, attempt: int) -> floa
     """
     if retry_after_s is not None:
         return retry_after_s if retry_after_s <= LONGEST_WAIT_S else None
+    # Half of it is fixed and half is drawn, so that a wait is never next to nothing ("equal
+    # jitter", Brooker, Exponential Backoff And Jitter, AWS 2015).
     longest = min(_LONGEST_BACKOFF_S, _FIRST_WAIT_S * 2.0 ** (attempt - 1))
     return longest * (0.5 + Random(f"retry/{seed}/{attempt}").random() / 2)

@@ -167,6 +167,8 @@ def _no_answer(error: BaseException) -> Appraisal:
 
 
 #: A check that raises on each of this many first replies is broken.
+# One reply may be unlike all others, and so may two. With three in a row from the first on, a check
+# that answers on at least half of the replies is taken for broken in at most 1/8 of runs.
 _FIRST_REPLIES = 3
 
 
@@ -304,10 +306,14 @@ class Panel(NamedTuple):
         marks = tuple(one.result.mark for one in answers)
         weights = [weight for _, weight in self.graders]
         total = math.fsum(w * mark for w, mark in zip(weights, marks, strict=True))
+        # `fsum` twice: 0.1 + 0.2 must not pass a limit of 0.3 that the marks meet only by rounding,
+        # and equal marks must give just that mark.
         score = min(1.0, total / math.fsum(weights))
         if reaches(score, self.pass_at):
             result = model.CheckResult(passed=True, score=score)
             return model.Outcome(criterion=self.criterion, result=result, marks=marks)
+        # The first of the worst, as the criterion lists them: the same reply is explained the same
+        # way.
         worst = min(range(len(marks)), key=lambda place: marks[place])
         said, name = answers[worst].result, self.graders[worst][0]
         result = model.CheckResult.fail(

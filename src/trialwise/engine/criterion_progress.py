@@ -148,6 +148,8 @@ def combine_stops(stops: Collection[model.StopReason]) -> model.StopReason:
     for reason in stops:
         if reason.is_premature:
             return reason
+    # DECIDED first: a boundary of a sequential design ended it, which says more than that the rest
+    # of the trials could not change a count.
     early = (model.StopReason.DECIDED, model.StopReason.CURTAILED)
     return next((one for one in early if one in stops), model.StopReason.COMPLETE)
 
@@ -201,6 +203,8 @@ class Horizon:
     def _count_wanted(self, stream: Stream, window: int) -> int:
         """Count the places that will probably be needed, by all results that are in."""
         known = {place - stream.next_place: one for place, one in stream.waiting.items()}
+        # A uniform prior for the rate: with few results it says little, and only the order of work
+        # depends on it, never a decision.
         chances = iterate_chances(self._design, stream.trials, stream.failures, (1.0, 1.0), known)
         return sum(1 for _ in takewhile(LIKELY_NEEDED.__le__, islice(chances, window)))
 
@@ -256,6 +260,8 @@ def _blocks(inputs: int, trials: int, seed: int) -> Sequence[int]:
     source, block = Random(seed), list(range(inputs))
     order: list[int] = []
     while len(order) < trials:
+        # Each block anew: with one order for all, what comes first in it would always run on a cold
+        # cache.
         source.shuffle(block)
         order += block
     return order[:trials]
@@ -282,6 +288,7 @@ def trial_seeds(run_seed: int, experiment: str) -> Callable[[int], int]:
     def seed_of(index: int) -> int:
         digest = beginning.copy()
         digest.update(b"%d" % index)
+        # 63 bits: SQL databases, and languages whose integers have a sign, hold no larger number.
         return int.from_bytes(digest.digest(), "big") >> 1
 
     return seed_of

@@ -48,6 +48,7 @@ _INFRASTRUCTURE, _TIMEOUT = ErrorClass.INFRASTRUCTURE, ErrorClass.TIMEOUT
 _CONFIGURATION = ErrorClass.CONFIGURATION
 
 
+# By name and not by class: none of these packages is imported, and most are not installed.
 def _list_names(**names: str) -> dict[str, ErrorClass]:
     """Return the class of each name; the names of a class are written as one text."""
     return {one: ErrorClass(kind) for kind, several in names.items() for one in several.split()}
@@ -151,6 +152,8 @@ class Reach:
         self.has_answered |= trouble.status is not None
         if trouble.error_class is not ErrorClass.CONFIGURATION or not self.has_worked:
             return trouble.error_class
+        # A key that has worked and works no longer has run out of credit or was revoked: that says
+        # nothing about the input that was being asked.
         is_key = trouble.status in _KEY_STATUSES
         return ErrorClass.PRE_VALIDATION if is_key else ErrorClass.NONE
 
@@ -194,6 +197,7 @@ def _classify_chain(error: BaseException | None, room: int) -> Trouble | None:
     if error is None or not room:
         return None
     if isinstance(error, BaseExceptionGroup):
+        # One connection that failed must not hide that another task found a wrong answer.
         found = [_classify_chain(one, room - 1) or Trouble() for one in error.exceptions]
         return min(found, key=lambda one: _GRAVEST.index(one.error_class))
     if isinstance(error, ServiceError):
@@ -205,6 +209,7 @@ def _classify_chain(error: BaseException | None, room: int) -> Trouble | None:
         told = Trouble(error_class, status, _find_retry_after(error))
         if _package(type(error)) in _STATUS_PACKAGES or _find_headers(error):
             return told
+    # From the outside in: what raised last knew most of what happened before.
     found_here = _find_grpc(error) or _find_named(error) or _classify_builtin(error)
     if found_here is not None:
         return found_here

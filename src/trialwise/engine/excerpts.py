@@ -29,6 +29,7 @@ from trialwise.validation import require_count
 # Shows where a service raised: its traceback without frames of trialwise and the event loop.
 
 #: Frames of one exception that are kept, from its end.
+# A recursion that went too deep has a thousand frames, all alike.
 _MOST_FRAMES = 20
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
@@ -80,6 +81,7 @@ def is_own_file(file: str) -> bool:
 # A text is in the log before the first trial that names it, so that no trial of a journal lacks
 # its input. A passing trial of an input that was asked before costs one look into a set.
 
+# As many frames as are kept, each with a path and a line of code of 400 characters together.
 _LONGEST_TRACEBACK = 8000
 
 

@@ -153,6 +153,8 @@ class ExperimentState:
             if self._is_asked_again(trial):
                 asked.append(places[trial.input_id])
         answered = Counter(given.values())
+        # Which input took which of the places that are missing is not known. The seed follows the
+        # place, so that any of them makes a fresh trial of it.
         waiting: deque[int] = deque()
         for position in asked:
             if answered[position]:
@@ -178,6 +180,8 @@ class ExperimentState:
         positions = [places.get(name) for name in trials.names]
         for index, number, seed in zip(trials.indexes, trials.inputs, trials.seeds, strict=True):
             position = positions[number]
+            # The seed is a hash of the plan's seed and the index: a journal of another plan, or one
+            # edited by hand, is found by it.
             if not 0 <= index < most or seed != seed_of(index) or position is None:
                 return index
             if index < self.planned and position != order[index]:
@@ -255,6 +259,8 @@ class ExperimentState:
     def stop(self) -> model.StopReason:
         """Why a finished experiment needs no further trial."""
         reasons = {one.stop for one in self._deciding}
+        # A criterion that used all its trials and one that stopped early: the run used all, and
+        # says so.
         ran_all = len(self.trials) >= len(self.order)
         if self.runs_all or (ran_all and model.StopReason.COMPLETE in reasons):
             return model.StopReason.COMPLETE
@@ -390,6 +396,7 @@ class ExperimentState:
         hint = _UNREACHED.get(self._last_class)
         if said.startswith(HOOK_FAILED):
             hint = _UNREACHED[model.ErrorClass.PRE_VALIDATION]
+        # Whoever allows every trial to fail this way wants to see how the run ends.
         if hint is None or not said or reach.has_answered or rule.max_error_rate >= 1:
             return None
         if self._completed >= min(_FEW_SILENT, rule.after):
@@ -411,6 +418,8 @@ class ExperimentState:
         if self._unmeasured > most:
             said = f": {self._last_error}" if self._last_error else ""
             return f"{self._unmeasured} {trials} {unreached}, {allowed}{said}"
+        # Together: a program that crashes and one that cannot be started have one cause more often
+        # than two.
         if self._bad_exits + self._unmeasured > most:
             return f"{self._bad_exits} {trials} ended with an exit code other than 0, {allowed}"
         for place, count in enumerate(self._unanswered):

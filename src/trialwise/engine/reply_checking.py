@@ -209,6 +209,8 @@ class ReplyChecker:
         except KeyboardInterrupt:
             raise
         except BaseException:  # the user's function, or a trace of the user's
+            # What cannot tell whether anything was done must not turn a timeout into an empty run,
+            # which a per-protocol analysis leaves out.
             worked = True
         if worked is None or worked:
             return model.ErrorClass.TIMEOUT, error

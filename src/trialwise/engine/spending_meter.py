@@ -58,6 +58,8 @@ def _has_room(limit: float | None, spent: float, most: float | None, in_flight: 
     """Return whether the trials in flight and one more stay within a limit."""
     if limit is None:
         return True
+    # One trial alone: with several in flight at unknown cost, all of them could go beyond the
+    # limit.
     if most is None:  # the first trial tells
         return in_flight == 0
     return (spent + most * (in_flight + 1)) * _NEARLY <= limit
@@ -111,6 +113,7 @@ class Meter:
         self._budget = budget
         self._whole = whole
         self._clock = clock
+        # Declared by the suite, for services that do not tell.
         self._trial_usd = trial_usd
         # What the most expensive trial took; None until that is known.
         self._most_usd = trial_usd
@@ -118,6 +121,7 @@ class Meter:
         self._replies = 0
         self.began_s = clock.monotonic()
         self.is_limited = budget != model.Budget()
+        # Where this holds, a trial costs one addition and not a dozen.
         self._counts_only = trial_usd is None and not self.is_limited and whole is None
         self.trials = 0
         self.attempts = 0

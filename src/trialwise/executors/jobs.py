@@ -86,6 +86,7 @@ class Job:
 
         try:
             with _pickle_by_value(cloudpickle, self._chooses_value):
+                # A plain tuple: unpickling it needs no class of ours before the paths are set.
                 content = cloudpickle.dumps(tuple(self._content))
         except Exception as error:  # whatever the user's objects raise when they are pickled
             raise ExecutorUnusable(

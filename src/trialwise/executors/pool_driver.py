@@ -34,6 +34,8 @@ _LAST_S = 4 * _BATCH_S
 #: How long the driver waits for workers before it looks at the clock and for an interrupt.
 _TURN_S = 0.1
 #: A trial that was under way so often when its worker died is not asked again.
+# Once may be an accident of the machine, such as the out-of-memory killer at work on somebody
+# else's behalf.
 _MOST_DEATHS = 2
 #: A run whose connections break so often around one trial gets nowhere.
 _MOST_LOSSES = 5
@@ -260,6 +262,8 @@ class _PoolRun:
 
     def _adapt(self, trials: int, run_s: float) -> None:
         """Choose the size of the next batches by how long trials take."""
+        # By the last batch alone: an average would still hold the first trials, which load what all
+        # later ones have.
         wanted = int(_BATCH_S * trials / run_s)
         self._size = max(1, min(wanted, self._size * _GROWTH, _LARGEST_BATCH))
 

@@ -82,6 +82,7 @@ class ProcessPool:
             PoolLost: A worker died, and no other could take its place.
         """
         self._check_loss()
+        # Not in turn: a worker that has long trials would get as many as the others.
         worker = min(self._workers, key=lambda one: len(one.running))
         worker.running.add(number)
         try:

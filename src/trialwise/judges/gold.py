@@ -399,7 +399,11 @@ def draw_unlabelled(
     if len(trials) < units:
         message = f"{record.run_id}: {len(trials)} trials have a reply, {units} were asked for"
         raise GoldSetError(f"{message}; ask for fewer, or run more")
+    # By a seed of its own purpose, so that the draw is independent of the order in which inputs
+    # were asked.
     chance = Random(derive_seed("gold", seed, experiment))
+    # In the order of the run: people label what belongs together in one go, and the file reads like
+    # the run.
     drawn = sorted(chance.sample(range(len(trials)), units))
     chosen = [table[trials[place]] for place in drawn]
     cut = sum((one.reply or "").endswith(_CUT) for one in chosen)

@@ -153,6 +153,7 @@ class Asking:
             seed: For the juror, and for the waits between calls.
             expenses: Where what it takes is counted.
         """
+        # The version of the prompt belongs to the question: an old vote answers other words.
         key = content_key({**question, "juror": juror.name, "prompt": PROMPT_VERSION})
         found = self._find_kept(key, read)
         if found is not None:
@@ -281,6 +282,7 @@ class VoteCache:
             CacheUnusable: The folder cannot be written.
         """
         path = self._path(key)
+        # By process: two runs that share a cache must not write into one file at once.
         beside = path.with_name(f"{path.name}.{os.getpid()}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -90,6 +90,7 @@ def _the_one(
     found = [read(one) for one in _objects(answer) if key in one]
     if not found:
         raise ValueError(f"holds no JSON object with {key!r}")
+    # The same verdict twice is one verdict: models like to repeat their answer at the end.
     if len({verdict(one) for one in found}) > 1:
         raise ValueError("holds two verdicts that differ")
     return found[0]
@@ -199,6 +200,8 @@ def decide_panel(votes: Sequence[bool | None], quorum: Fraction | None = None) -
     if passed >= needed:
         return True
     missing = sum(vote is None for vote in votes)
+    # Missing votes could decide either way, so that only a count that they cannot turn is a
+    # verdict.
     return False if passed + missing < needed else None
 
 
@@ -331,6 +334,8 @@ def _token(*texts: str) -> str:
         raw = text.encode("utf-8", "replace")
         digest.update(b"%d:" % len(raw))
         digest.update(raw)
+    # 128 bits of a hash of the material itself: whoever writes the material cannot know it, and the
+    # same question has the same prompt, which the cache relies on.
     while (token := digest.hexdigest()) in "\n".join(texts):
         digest.update(b"again")
     return token

@@ -125,6 +125,8 @@ class _Server:
             # A server may send any code; whether it is still there is known without one.
             return self._piped.has_ended
         # The status tells it more surely than the code, which a server chooses.
+        # An error of the protocol is an answer of the tool; only where the server is gone does the
+        # trial say nothing about the agent.
         gone = self._status in _MISCONFIGURED or self._status >= _SERVER_ERROR
         return gone or code == mcp_types.CONNECTION_CLOSED or self._status == _TOO_MANY
 

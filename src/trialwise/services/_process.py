@@ -218,6 +218,7 @@ class _Output:
                 del self.kept[self._limit :]
                 self._running.cancel()
                 return
+            # The end is kept, since a traceback has the error in its last line.
             del self.kept[: len(self.kept) - self._limit]
 
 
@@ -249,6 +250,7 @@ def _signal(leader: int, number: signal.Signals) -> None:
     # A process that has gone, or that has changed its user, cannot be signalled.
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, number)
+    # One by one as well: a child that made a group of its own is still in the session.
     for pid in _session(leader) or ():
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)

@@ -314,6 +314,8 @@ class Session:
         for call in calls:
             tool, server = toolbox.whose(call.name)
             began = ended = None
+            # In its last turn the model cannot read a result any more, and a call changes the world
+            # all the same.
             is_made = not is_last and self._calls < self._model.max_tool_calls
             self._calls += 1
             if is_made:

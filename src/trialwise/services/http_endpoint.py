@@ -381,6 +381,8 @@ class HttpService(EndpointService, ReportingService):
         if answer.status in self.infrastructure_statuses:
             error_class = ErrorClass.INFRASTRUCTURE
         elif error_class is ErrorClass.INFRASTRUCTURE:
+            # A suite lists the statuses of its own gateway, and that list is meant to be all of
+            # them.
             error_class = ErrorClass.NONE  # the suite says that this status is the service's own
         return HttpFailure(
             f"{self.where} answered {describe_answer(answer)}",

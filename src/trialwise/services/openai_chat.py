@@ -266,6 +266,7 @@ class ChatModel(http_endpoint.EndpointService):
     ) -> http_endpoint.Request:
         body = self._api.make_body({**self._fields, **more}, messages)
         if self.send_seed:
+            # The low bits: seeds are hashes, so that every bit of them is as random as the others.
             body["seed"] = trial.seed % 2**_SEED_BITS
         key = service_factors.resolve(self._key, self.environment)
         headers = {"Content-Type": "application/json", **self._api.make_headers(key)}
@@ -306,6 +307,8 @@ class ChatModel(http_endpoint.EndpointService):
         described = http_endpoint.describe_answer(replace(answer, status=status), said)
         message = f"{self.where} (model {self.model}) answered {described}"
         error_class = classify_status(status)
+        # The endpoint answered, and what it says is about this input: too long, filtered,
+        # malformed.
         if error_class is ErrorClass.NONE and status < 500:
             return RequestRefused(message)
         return HttpFailure(message, error_class, status=status, retry_after_s=answer.retry_after_s)

@@ -143,6 +143,7 @@ class CallableService:
                 raise _refuse_other_loop(error) from error
             raise
         # To the nanosecond, since the clock tells no more.
+        # A clock that somebody passes in may go back, and no call takes less than no time.
         return _reply(value, max(0.0, round(ended - started, 9)))
 
     def placed(self, *, in_thread: bool) -> CallableService:

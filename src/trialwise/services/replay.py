@@ -185,6 +185,8 @@ class RecordedReplies:
 
     def __init__(self, records: Iterable[dict[str, Any]]) -> None:
         self._left: Left = {}
+        # A cancelled call last: a time limit that struck once need not strike in a replay where the
+        # trial was completed later.
         whole = _drop_unfinished(records)
         for record in sorted(whole, key=lambda r: (r["index"], "cancelled_after_s" in r)):
             trials = self._left.setdefault(record["input"], {})
@@ -200,6 +202,8 @@ class RecordedReplies:
         trials = self._left.get(name)
         if not trials:
             return None
+        # Another trial of the same input is as good a draw of its reply; the own one first, so that
+        # a run that is replayed unchanged gives the same trials.
         found = index if index in trials else next(iter(trials))
         taken = trials[found].pop(0)
         if not trials[found]:

@@ -162,10 +162,13 @@ def scrub(text: str, templates: Iterable[str], environment: Mapping[str, str]) -
 
 _LOCAL = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
 #: From here on systems give ports at random, so that they say nothing about a service.
+# Linux begins here (ip_local_port_range); IANA's dynamic ports begin later, at 49152 (RFC 6335).
 _FIRST_RANDOM_PORT = 32768
 #: Longer texts are recorded by a fingerprint.
 _LONGEST = 200
 #: A larger file is no script.
+# A script is recorded by its content; a binary or a model of this size would take longer to read
+# than the first trial.
 _LARGEST = 2**24
 
 

@@ -190,6 +190,7 @@ class Building:
         """A tool was called; `key` is what its result will name."""
         self._see(at)
         self._answer = None
+        # What was said before a call is not the answer: the model went on.
         told = ToolCall(name=name, server=server, args=args, turn=self._spoken or None)
         made = _Call(told, at)
         self._calls.append(made)
