@@ -221,10 +221,8 @@ def _query(path: str) -> JSONPathQuery:
 
 
 def _holds(value: Any, part: Any) -> bool:
-    if isinstance(value, str):
-        return isinstance(part, str) and part in value
     # A mapping contains its keys, as in Python; its values have paths of their own.
-    if isinstance(value, dict):
+    if isinstance(value, (str, dict)):
         return isinstance(part, str) and part in value
     elements: Iterable[Any] = value if isinstance(value, list) else ()
     return any(reply_reading.same(element, part) for element in elements)

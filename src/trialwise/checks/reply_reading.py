@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, ValuesView
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, TypeVar
 
 from trialwise.checks.check_base import Unreadable, label, preview, shown
@@ -73,7 +74,8 @@ def check_depth(value: Any) -> None:
         nodes += len(level)
         if nodes > MAX_NODES:
             raise ValueError(f"a document of at most {MAX_NODES} values")
-        level = [child for node in level for child in _children(node)]
+        inner = [node.values() if isinstance(node, dict) else node for node in level]
+        level = [one for each in inner if isinstance(each, (list, ValuesView)) for one in each]
         if not level:
             return
     raise ValueError(f"a document nested at most {MAX_DEPTH} deep")
@@ -190,12 +192,6 @@ def _whole(digits: str) -> int:
         raise ValueError(f"readable: it has a number of {len(digits)} digits") from None
 
 
-def _children(node: Any) -> Iterable[Any]:
-    if isinstance(node, dict):
-        return node.values()
-    return node if isinstance(node, list) else ()
-
-
 def _refuse_entity(name: str, *_: object) -> None:
     raise ValueError(f"XML without entities of its own: it declares {label(name)}")
 
@@ -267,7 +263,7 @@ def json_of(reply: Reply) -> Any:
         except ValueError as error:
             raise Unreadable(f"the reply is not {error}", preview(reply.value)) from None
     try:
-        return _Copy().of(reply.value, MAX_DEPTH)
+        return _copy(reply.value, MAX_DEPTH, count(1))
     except _NotJson as error:
         raise Unreadable(f"the reply is not JSON: {error}") from None
 
@@ -301,7 +297,7 @@ def number_of(reply: Reply) -> float:
 def check_json(argument: str, value: object) -> Any:
     """Return a copy of an argument made of JSON's types, or `InvalidArgument`."""
     try:
-        return _Copy().of(value, MAX_DEPTH)
+        return _copy(value, MAX_DEPTH, count(1))
     except _NotJson as error:
         raise InvalidArgument(argument, value, f"be JSON ({error})") from None
 
@@ -322,38 +318,25 @@ class _NotJson(Exception):
     """A Python value that JSON cannot hold."""
 
 
-class _Copy:
-    """One copy of a Python value in JSON's types, counting what it copied."""
-
-    __slots__ = ("_nodes",)
-
-    def __init__(self) -> None:
-        self._nodes = 0
-
-    def of(self, value: object, depth: int) -> Any:
-        """Return the value, its tuples as lists and its mappings as dicts."""
-        self._nodes += 1
-        if self._nodes > MAX_NODES:
-            raise _NotJson(f"more than {MAX_NODES} values")
-        if value is None or isinstance(value, (str, bool, int)):
-            return value
-        if isinstance(value, float):
-            if not math.isfinite(value):
-                raise _NotJson(f"{value} is not a number of JSON")
-            return value
-        if not isinstance(value, (Mapping, list, tuple)):
-            raise _NotJson(f"a value of type {type(value).__name__}")
-        if depth == 0:
-            raise _NotJson(f"nested deeper than {MAX_DEPTH}")
-        if isinstance(value, Mapping):
-            return {_key(key): self.of(item, depth - 1) for key, item in value.items()}
-        return [self.of(item, depth - 1) for item in value]
-
-
-def _key(key: object) -> str:
-    if not isinstance(key, str):
-        raise _NotJson(f"a key of type {type(key).__name__}")
-    return key
+def _copy(value: object, depth: int, nodes: Iterator[int]) -> Any:
+    """Return a Python value in JSON's types: its tuples as lists, and its mappings as dicts."""
+    if next(nodes) > MAX_NODES:
+        raise _NotJson(f"more than {MAX_NODES} values")
+    if value is None or isinstance(value, (str, bool, int)):
+        return value
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise _NotJson(f"{value} is not a number of JSON")
+        return value
+    if not isinstance(value, (Mapping, list, tuple)):
+        raise _NotJson(f"a value of type {type(value).__name__}")
+    if depth == 0:
+        raise _NotJson(f"nested deeper than {MAX_DEPTH}")
+    if not isinstance(value, Mapping):
+        return [_copy(item, depth - 1, nodes) for item in value]
+    if wrong := [key for key in value if not isinstance(key, str)]:
+        raise _NotJson(f"a key of type {type(wrong[0]).__name__}")
+    return {key: _copy(item, depth - 1, nodes) for key, item in value.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -259,8 +259,6 @@ class ExperimentState:
     def stop(self) -> model.StopReason:
         """Why a finished experiment needs no further trial."""
         reasons = {one.stop for one in self._deciding}
-        # A criterion that used all its trials and one that stopped early: the run used all, and
-        # says so.
         ran_all = len(self.trials) >= len(self.order)
         if self.runs_all or (ran_all and model.StopReason.COMPLETE in reasons):
             return model.StopReason.COMPLETE
@@ -303,11 +301,9 @@ class ExperimentState:
         else:
             self._passed_over.remove(index)
             self._skipped -= 1
-        position = self.order[index]
         if self._unasked.is_kept:
-            self._unasked.take(position)
-        self._out.add(index)
-        return position, self.seed_of(index)
+            self._unasked.take(self.order[index])
+        return self.start(index)
 
     def start(self, index: int) -> tuple[int, int]:
         """Start a trial that the driver chose; return the place of its input and its seed."""
@@ -322,15 +318,7 @@ class ExperimentState:
             self._unasked.lose(self.order[index])
 
     def add(self, trial: model.Trial, at: int | None = None) -> Sequence[Progress]:
-        """Count a completed trial.
-
-        Args:
-            trial: It has ended.
-            at: Where the log holds it; None where it is not read back.
-
-        Returns:
-            The criteria that it settled.
-        """
+        """Count a completed trial, which the log holds `at` a place; return what it settled."""
         self._out.remove(trial.index)
         self._completed += 1
         is_plain = trial.is_plain
@@ -378,15 +366,18 @@ class ExperimentState:
         """Whether the service has refused every request so far as wrong."""
         return self.is_unmeasured and self._last_class is model.ErrorClass.CONFIGURATION
 
-    def find_dead_end(
+    def find_abort(
+        self, reach: Reach, rule: model.AbortRule, unreached: str
+    ) -> tuple[model.StopReason, str] | None:
+        """Return why the run should stop, with the words for trials that were `unreached`."""
+        dead_end = self._find_dead_end(reach, rule)
+        why = None if dead_end else self._find_excess(rule, unreached)
+        return dead_end if why is None else (model.StopReason.ERROR_RATE, why)
+
+    def _find_dead_end(
         self, reach: Reach, rule: model.AbortRule
     ) -> tuple[model.StopReason, str] | None:
-        """Return why no trial was or will be measured; None if one still may be.
-
-        Args:
-            reach: What the run has seen of the service.
-            rule: How many such trials are too many.
-        """
+        """Return why no trial was or will be measured; None if one still may be."""
         # What is in flight may be answered more slowly than others were refused.
         if not self.is_unmeasured or (self.in_flight and self._completed < rule.after):
             return None
@@ -403,13 +394,7 @@ class ExperimentState:
             return model.StopReason.ERROR_RATE, f"{said}. {hint}"
         return None
 
-    def abort_reason(self, rule: model.AbortRule, *, unreached: str) -> str | None:
-        """Return why the run should stop; None if it should continue.
-
-        Args:
-            rule: How many such trials are too many.
-            unreached: What to say of trials that never reached the service.
-        """
+    def _find_excess(self, rule: model.AbortRule, unreached: str) -> str | None:
         if self._completed < rule.after:
             return None
         most = rule.max_error_rate * self._completed

@@ -312,12 +312,9 @@ class RunState:
             self._blame(None if experiment.watch is None else experiment.watch.broken)
         # A settled experiment has its answer, whatever the trials cost that led to it.
         if experiment.has_trouble and not experiment.is_settled:
-            dead_end = experiment.find_dead_end(self.reach, self._abort)
-            if dead_end is not None:
-                self.stop(*dead_end)
-            why = experiment.abort_reason(self._abort, unreached=self._unreached)
-            if why is not None:
-                self.stop(model.StopReason.ERROR_RATE, why)
+            found = experiment.find_abort(self.reach, self._abort, self._unreached)
+            if found is not None:
+                self.stop(*found)
         # Last: what is wrong with the calls says more than the failures that they led to.
         if settled or not self._has_looked or was_doubtful:
             self._has_looked = True
