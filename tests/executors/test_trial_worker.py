@@ -32,7 +32,7 @@ def test_a_batch_under_way_ends_with_the_worker() -> None:
     plan = plan_run(
         contract, RunOptions(), seed=1, structure={"c": "s"}, fingerprints={"inputs": "f"}
     )
-    content = JobContent(plan, contract, CallableService(hang), None, None, None)
+    content = JobContent(plan, contract, CallableService(hang), None, None)
     worker = BlockingWorker(Job("key", content).pack())
     batch = Batch(starts=(TrialStart(0, 0, 0, 1),), began_s=0.0)
     told: list[str] = []

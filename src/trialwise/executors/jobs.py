@@ -13,25 +13,18 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from trialwise import __version__, model
+from trialwise.engine.attempt import Caller
 from trialwise.engine.error_classes import Reach
-from trialwise.engine.excerpts import Excerpts, is_own_file
+from trialwise.engine.excerpts import is_own_file
 from trialwise.engine.ports import Service
 from trialwise.engine.run_state import TrialStart
-from trialwise.engine.trial_runner import RunsTrials
+from trialwise.engine.trial_runner import RunsTrials, TrialRunner
 from trialwise.errors import ExecutorUnusable
 
-
-class WorkerParts(NamedTuple):
-    """What a worker has for that which runs its trials."""
-
-    plan: model.Plan
-    contract: model.Contract
-    excerpts: Excerpts
-    reach: Reach
-    note_raised: Callable[[BaseException], str]
+MakeRunner: TypeAlias = Callable[[model.Plan, model.Contract, Caller], RunsTrials]
 
 
 class JobContent(NamedTuple):
@@ -43,8 +36,8 @@ class JobContent(NamedTuple):
     redact: Callable[[str], str] | None
     reply_limit: int | None
     """How many characters of a reply are kept; None for the usual number."""
-    make_runner: Callable[[WorkerParts], RunsTrials] | None = None
-    """Makes what runs the trials; None where they call the service."""
+    make_runner: MakeRunner = TrialRunner
+    """Makes what runs the trials in a worker."""
 
 
 class PackedJob(NamedTuple):

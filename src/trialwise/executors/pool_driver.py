@@ -17,9 +17,9 @@ from trialwise import model
 from trialwise.engine.ports import Service
 from trialwise.engine.run_parts import DriverSettings, RunParts
 from trialwise.engine.run_state import Pause, RunOutcome, TrialStart
-from trialwise.engine.trial_runner import RunsTrials
+from trialwise.engine.trial_runner import TrialRunner
 from trialwise.errors import ExecutorUnusable, TrialwiseError
-from trialwise.executors.jobs import Batch, BatchResult, EndedBatch, Job, JobContent, WorkerParts
+from trialwise.executors.jobs import Batch, BatchResult, EndedBatch, Job, JobContent, MakeRunner
 from trialwise.extensions import EXECUTORS, extension_names, find_extension
 from trialwise.redaction import redact_with
 
@@ -62,7 +62,7 @@ def run_in_pool(
     service: Service,
     *,
     is_interrupted: Callable[[], bool] = lambda: False,
-    make_runner: Callable[[WorkerParts], RunsTrials] | None = None,
+    make_runner: MakeRunner = TrialRunner,
     by_value: Collection[str] = (),
     **settings: Unpack[DriverSettings],
 ) -> RunOutcome:
@@ -73,7 +73,7 @@ def run_in_pool(
         contract: Holds the criteria's checks and the inputs' values.
         service: What is under test. Workers get copies of it; this one is never called.
         is_interrupted: Says whether the run must end early.
-        make_runner: Makes what runs the trials in a worker; None where they call the service.
+        make_runner: Makes what runs the trials in a worker.
         by_value: Packages and modules that are sent to workers and not imported there.
         settings: See `DriverSettings`.
 

@@ -24,7 +24,6 @@ from trialwise.engine.error_classes import Reach
 from trialwise.engine.excerpts import TextKeeper
 from trialwise.engine.ports import ServiceError, SystemClock
 from trialwise.engine.run_parts import make_excerpts
-from trialwise.engine.trial_runner import RunsTrials, TrialRunner
 from trialwise.executors import jobs
 from trialwise.redaction import redact_with
 
@@ -50,19 +49,6 @@ class TrialWorker:
         # Batches run side by side on one loop; whichever ends first takes along what was lost.
         self._lost: list[model.Reply] = []
         self._ends_s = math.inf
-        self._runner = self._make_runner()
-
-    def _make_runner(self) -> RunsTrials:
-        content = self._content
-        if content.make_runner is not None:
-            parts = jobs.WorkerParts(
-                content.plan,
-                content.contract,
-                self._excerpts,
-                self._reach,
-                self._keeper.note_raised,
-            )
-            return content.make_runner(parts)
         caller = Caller(
             content.service,
             timeout_s=content.plan.options.timeout_s,
@@ -74,7 +60,7 @@ class TrialWorker:
             reach=self._reach,
             note_raised=self._keeper.note_raised,
         )
-        return TrialRunner(content.plan, content.contract, caller)
+        self._runner = content.make_runner(content.plan, content.contract, caller)
 
     async def run(self, batch: jobs.Batch) -> jobs.BatchResult:
         """Run a batch of trials one after another.

@@ -19,11 +19,11 @@ from typing import Any, TypeVar
 import pytest
 
 from trialwise.engine import ports, run_parts
-from trialwise.engine.attempt import own_failure
+from trialwise.engine.attempt import Caller, own_failure
 from trialwise.engine.drivers.run_drivers import drive
 from trialwise.engine.run_state import RunOutcome, TrialStart
-from trialwise.executors.jobs import WorkerParts
 from trialwise.executors.pool_driver import run_in_pool
+from trialwise.model.contract import Contract
 from trialwise.model.evidence import StopReason
 from trialwise.model.plan import Plan
 from trialwise.model.reply import Reply
@@ -282,15 +282,17 @@ class BodyRunner:
 
     Args:
         body: What to call.
-        parts: What the worker has.
+        plan: What to run.
+        contract: What the test promises.
+        caller: Knows how texts are kept.
     """
 
-    def __init__(self, body: Body, parts: WorkerParts) -> None:
+    def __init__(self, body: Body, plan: Plan, contract: Contract, caller: Caller) -> None:
         self._body = body
-        self._parts = parts
-        (self._experiment,) = parts.plan.experiments
-        self._inputs = parts.contract.samplings[self._experiment.name].inputs
-        self._criteria = tuple(one.name for one in parts.contract.criteria)
+        self._caller = caller
+        (self._experiment,) = plan.experiments
+        self._inputs = contract.samplings[self._experiment.name].inputs
+        self._criteria = tuple(one.name for one in contract.criteria)
         self._threads = DaemonThreads()
 
     async def run(self, start: TrialStart, started_s: float) -> Trial:
@@ -318,7 +320,7 @@ class BodyRunner:
                 mistake = f"raised {type(failure).__name__}: {failure}"
             excinfo = pytest.ExceptionInfo.from_exception(failure)
             course.ending = reasons.ending_of(excinfo, when="call", root=body.root, file=body.file)
-            raised = self._parts.note_raised(failure)
+            raised = self._caller.note_raised(failure)
         course.body_s = time.perf_counter() - began_s
         if course.ending.skipped is not None and start.index == 0:
             message = f"{_SKIPPED}{course.ending.skipped}"
@@ -328,8 +330,8 @@ class BodyRunner:
             course,
             experiment=self._experiment,
             position=start.position,
-            reach=self._parts.reach,
-            excerpts=self._parts.excerpts,
+            reach=self._caller.reach,
+            excerpts=self._caller.excerpts,
             started_s=started_s,
             traceback=raised,
         )
