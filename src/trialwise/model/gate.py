@@ -56,6 +56,13 @@ class Target(NamedTuple):
     is_listed: bool = True
     """Whether every report lists it; the others stand in the table of the runs."""
 
+    @property
+    def is_percent(self) -> bool:
+        """Whether it is of a hundred and not of 1."""
+        # The source document defines some figures in percent and some as shares, and gates keep
+        # its units: a table must not mix them without a sign.
+        return 1 < self.most < math.inf
+
 
 def _count(meaning: str, *, is_listed: bool = True) -> Target:
     """Return the count of something that is better rare."""
@@ -152,7 +159,7 @@ class Expectation:
         found = find_target(self.target)
         if found is None:
             raise InvalidArgument("target", self.target, f"be one of {', '.join(TARGETS)}")
-        allowed = _find_misfit(self.target, found.most, self.matcher)
+        allowed = _find_misfit(self.target, found, self.matcher)
         if allowed:
             raise InvalidArgument("matcher", str(self.matcher), allowed)
 
@@ -366,15 +373,16 @@ class Metrics(Gate):
 GATES: dict[str, type[Gate]] = {one.name: one for one in (Reliability, Stability, Metrics)}
 
 
-def _find_misfit(target: str, most: float, matcher: Matcher) -> str:
+def _find_misfit(target: str, found: Target, matcher: Matcher) -> str:
     """Return what a matcher would have to be for this target; nothing where it is."""
+    most = found.most
     lows = (getattr(matcher, name, None) for name in ("value", "minimum", "exclusive_minimum"))
     lowest: float | None = next((low for low in lows if low is not None), None)
     if not may_hold(matcher, least=0, most=most):
         span = "a number of at least 0" if math.isinf(most) else f"a number from 0 to {most:g}"
         share = f": write {lowest / 100:g} for {lowest:g} %" if lowest and most == 1 else ""
         return f"hold for some {target}, which is {span}{share}"
-    if 1 < most < math.inf and lowest is not None and 0 < lowest < 1:
+    if found.is_percent and lowest is not None and 0 < lowest < 1:
         # As a share it would hold for next to everything.
         return f"be in percent, as {target} is: write {100 * lowest:g} for {lowest:g}"
     return ""

@@ -253,6 +253,11 @@ class GateNumber:
     interval: Interval | Undefined
     """The interval of what the number estimates, or why there is none. It decides nothing."""
 
+    @property
+    def shown(self) -> str:
+        """The number, short."""
+        return "–" if isinstance(self.value, Undefined) else f"{self.value:.4g}"
+
 
 GateEvidence: TypeAlias = ReliabilityEvidence | StabilityEvidence | MetricsEvidence
 

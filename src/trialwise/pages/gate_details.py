@@ -10,7 +10,7 @@ from trialwise.documents import blocks
 from trialwise.documents.numbers import as_count, as_observed, as_percent, join_few
 from trialwise.documents.printable import cut_middle
 from trialwise.model import metrics
-from trialwise.model.gate import describe_target
+from trialwise.model.gate import describe_target, find_target
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Verdict
 from trialwise.pages import gate_facts
@@ -86,10 +86,7 @@ def _list_numbers(gate: metrics.GateFinding) -> Iterator[blocks.Table]:
     columns: list[blocks.Column[metrics.GateNumber]] = [
         ("number", lambda one: _name_target(one.target)),
         ("value", _write_value),
-        (
-            "interval",
-            lambda one: gate_facts.as_outward(one.interval, in_percent=_is_percent(one.target)),
-        ),
+        ("interval", lambda one: gate_facts.as_outward(one.interval, in_percent=_is_percent(one))),
     ]
     if gate.checks:
         columns += [("limit", lambda one: _write_limit(one)[0])]
@@ -127,9 +124,9 @@ def _explain_intervals(given: Iterable[tuple[str, Interval | Undefined]]) -> tup
 
 def _write_value(one: metrics.GateNumber) -> str:
     """Write a number with its unit."""
-    shown = one.shown if isinstance(one, metrics.GateCheck) else _write_number(one.value)
-    known = _is_percent(one.target) and not isinstance(one.value, Undefined)
-    return f"{shown} %" if known else shown
+    return (
+        one.shown if isinstance(one.value, Undefined) else f"{one.shown}{' %' * _is_percent(one)}"
+    )
 
 
 def _write_limit(one: metrics.GateNumber) -> tuple[str, str]:
@@ -139,12 +136,9 @@ def _write_limit(one: metrics.GateNumber) -> tuple[str, str]:
     return "no limit", "–"
 
 
-def _is_percent(target: str) -> bool:
-    """Return whether a target's number is of a hundred and not of 1."""
-    block, _, figure = target.partition(".")
-    # Some figures are defined in percent by the source document and some as shares; a table must
-    # not mix them without a sign.
-    return (block == "reliability" and figure != "runs") or target == "metrics.flakiness"
+def _is_percent(one: metrics.GateNumber) -> bool:
+    found = find_target(one.target)
+    return found is not None and found.is_percent
 
 
 def _write_number(value: float | Undefined) -> str:
