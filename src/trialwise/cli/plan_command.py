@@ -110,6 +110,7 @@ def _answer(question: str, given: dict[str, Any], *, short: bool = False) -> int
     if None in files.values():
         raise refusal("--output", output, "end in .json, .html, .svg or .txt")
     try:
+        # The function that Python asks, so that both doors give one answer.
         found: trial_sizing.SizingAnswer = getattr(trial_sizing, question)(**given)
     except InvalidArgument as error:
         name = _OPTIONS.get(error.argument, f"--{error.argument.replace('_', '-')}")

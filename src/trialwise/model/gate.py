@@ -289,6 +289,8 @@ class Stability(Gate):
     def __post_init__(self) -> None:
         Gate.__post_init__(self)
         put = object.__setattr__
+        # The default of the source document. The other gates only report without expectations,
+        # since no limit of theirs is usual.
         if not self.expect:
             least = NumberSchema(minimum=DEFAULT_GATE.minimum)
             put(self, "expect", (Expectation(target=DEFAULT_GATE.target, matcher=least),))

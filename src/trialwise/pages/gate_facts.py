@@ -339,6 +339,8 @@ def list_decay_steps(
         claim: Whom the intervals are about.
         confidence: The confidence of each of them.
     """
+    # The curve of the source document looks at the first k runs; the unbiased estimate uses all of
+    # them, in any order, and alone has an interval.
     tasks = [(one.summary.runs, sum(one.summary.outcomes)) for one in evidence.inputs]
     # Inputs with the same counts have the same interval, and there are few different counts.
     figure = PassFigure(cache(pass_hat_k), cache(pass_hat_k_interval), rises=False)

@@ -144,6 +144,8 @@ def _chart_latencies(timing: Timing, *, several: bool) -> charts.Chart:
 def _make_axis(timing: Timing) -> charts.Axis:
     limits = [one.threshold for one in timing.findings if one.threshold is not None]
     values = array("d", chain(timing.latencies, timing.baseline, limits))
+    # Limits and the baseline are on the axis too: a limit outside of it could not be compared by
+    # eye.
     most, least = max(values), min((value for value in values if value > 0), default=1.0)
     if most > REACH * least:
         # What is shorter still than a millionth of the longest is drawn on the edge.

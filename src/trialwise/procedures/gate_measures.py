@@ -74,6 +74,8 @@ def measure_reliability(
     for name, found in _find_intervals(
         summaries, metrics.Intervals(claim, gate.confidence)
     ).items():
+        # The source document rounds the figures of an input to whole percents, and means are of
+        # those. Intervals are of the figures before they are rounded.
         mean = metrics.mean_of([getattr(one, name) for one in summaries])
         measured[f"reliability.{name}"] = metrics.Measured(mean, metrics.percent(found))
     return evidence, measured
@@ -177,6 +179,8 @@ def _measure_weakest(
     scores: Sequence[Sequence[float]], intervals: metrics.Intervals
 ) -> dict[str, metrics.Measured]:
     """Measure the weakest scores of the runs of each input."""
+    # A mean over inputs of means over their runs: pooled runs would weigh an input by how often it
+    # was tried.
     score, fewest = metrics.mean_of([*map(metrics.mean_of, scores)]), min(map(len, scores))
     spread = metrics.Measured(_SINGLE, _SINGLE)
     if fewest > 1:
@@ -231,6 +235,8 @@ def measure_scores(
         claim: What intervals are about.
     """
     intervals = metrics.Intervals(claim, gate.confidence)
+    # An input without graders has no outcome: it is named as unscored. As a 0 it would lower every
+    # mean, as a 1 it would raise them.
     scored = {name: mine if graders[name] else () for name, mine in runs.items()}
     stimuli = [_stimulus(name, mine, graders[name], gate) for name, mine in scored.items() if mine]
     evidence = _evidence(gate, scored, graders, stimuli, intervals)

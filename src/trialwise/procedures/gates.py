@@ -72,6 +72,8 @@ class Gates:
                 or _find_unstated(gate, experiment.name, contract, options)
             )
         ]
+        # A run that ends as soon as its criteria are certain has few runs where they fail early.
+        # Its pass^k would be that of a stopping rule, and not of k runs.
         return [one.change(curtailed=False, looks=()) for one in criteria], refusals
 
     def decide(
@@ -121,6 +123,7 @@ def measure_gate(
         trials: All of its trials.
         samplings: The samplings that the gate is about.
     """
+    # A number that is undefined is kept by no baseline: no later run could be held against it.
     experiments = [one for one in plan.experiments if one.name in samplings]
     tables = {one.name: trials.of_experiment(one.name) for one in experiments}
     _, measured = _GatedRuns(gate, plan, experiments, tables).measure()
@@ -167,6 +170,8 @@ def _count_runs(experiment: ExperimentPlan, is_split: bool) -> int:
         return trials // inputs
     if experiment.draw == "independent":
         return 0
+    # Balanced draws give every input its share of each whole round. What is left over goes to some
+    # inputs only, and a gate is about all of them.
     return trials // sum(repetitions) * min(repetitions)
 
 
@@ -242,6 +247,8 @@ def _decide_gate(gated: _GatedRuns, stop: StopReason) -> GateFinding:
     gate, grading, is_whole = gated.gate, gated.grading, gated.is_whole
     evidence, measured = gated.measure()
     if not is_whole:
+        # What was seen may have chosen where the run stopped, so that no interval covers at its
+        # level. The numbers are shown all the same.
         evidence = evidence.after_early_stop()
         measured = {
             name: one._replace(interval=one.interval.after_early_stop())
@@ -258,6 +265,8 @@ def _decide_gate(gated: _GatedRuns, stop: StopReason) -> GateFinding:
         )
         for one in gate.expect
     )
+    # Per protocol leaves out what was not measured. Otherwise a run that no judge spoke of might
+    # have turned the number either way, and deciding without it would guess.
     is_open = gated.silent > 0 and gated.plan.analysis is not Analysis.PER_PROTOCOL
     tried = [len(mine) for mine in gated.runs.values() if mine]
     statement = "; ".join(map(str, checks)) or "Reported; nothing was asked of it"

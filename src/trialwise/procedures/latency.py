@@ -123,6 +123,8 @@ class Latency:
         trials = next((one.trials for one in plan.experiments if one.name == limit.experiment), 1)
         found = forecast_latency(limit, trials, plan.rule)
         if limit.limit_s is None:
+            # For as many latencies as trials. Failed trials have none, and with fewer latencies the
+            # chance may be higher, up to the level: so this is not the worst case.
             alarm = RuleError(
                 wrong=Decision.FAIL,
                 event="FAIL although nothing has changed",
@@ -137,6 +139,8 @@ class Latency:
             return Characteristic(
                 uncounted=dict.fromkeys(Decision, f"passes in {passes} {exactly}")
             )
+        # A PASS asks for evidence, so that a service exactly at its limit FAILs in most runs. This
+        # is no error of the rule, and no level limits it.
         wrong = RuleError(wrong=Decision.PASS, event=f"PASS in some {exactly}", allowed=limit.alpha)
         fails = f"fails in at least {as_percent(complement(limit.alpha))} {exactly}"
         return Characteristic(errors=(wrong,), uncounted={Decision.FAIL: fails})
@@ -282,6 +286,8 @@ def _decide_baseline(
     threshold = None if design is None else design.threshold
     gate = stats.nondegeneracy_decision(len(latencies), plan.level, intent=intent.value)
     decision = Decision.INCONCLUSIVE
+    # Of so few latencies the percentile is the largest one, which says more about the worst reply
+    # than about the percentile (§12.5).
     if gate.outcome == "INCONCLUSIVE" or observed is None:
         statement = f"{len(latencies)} latencies are fewer than the {gate.minimum_trials} needed."
     elif threshold is None:
@@ -309,6 +315,8 @@ def _baseline_design(
         return None
     if rule == "wilson":
         return stats.order_statistic_bound(baseline, plan.level, confidence=1 - plan.alpha)
+    # The precedence test keeps its level for any distribution of latencies, since it asks for the
+    # ranks of one sample in the other only.
     # Fisher's rule set compares the sizes of the two runs where both are known.
     is_compared = rule == "fisher" and run is not None and planned_trials is not None
     sizes = (run, planned_trials) if is_compared else (None, None)
@@ -373,6 +381,8 @@ def _list_saturated(
     plans: Sequence[LatencyPlan], trials: int, rate: float, rule: stats.Rule
 ) -> Iterator[str]:
     """Refuse a baseline with too few latencies for any threshold to exist (§12.4.2)."""
+    # Rounded down: a run may have fewer successes than this on average, and never counts a part of
+    # one.
     expected = floor_product(rate, trials)
     for plan in plans if expected else ():
         design = _baseline_design(plan, expected, rule, None)

@@ -99,6 +99,8 @@ class Intervals(NamedTuple):
         """
         fewest = min((trials for trials, _ in tasks), default=0)
         if k > fewest:
+            # The unbiased estimators choose k of the runs that there are. Of fewer runs they say
+            # nothing, and a power of the rate would be an extrapolation.
             few = f"an input has {fewest} trials only, and k = {k} needs as many as k"
             missing = stats.Undefined(few) if tasks else UNTRIED
             return PassK(k=k, **{one.name: missing for one in fields(PassK) if one.name != "k"})
@@ -190,6 +192,8 @@ class Intervals(NamedTuple):
         parts = []
         for trials, passed in tasks:
             rate = stats.clopper_pearson(passed, trials, confidence=self._share(len(tasks)))
+            # The figure rises up to one half and falls beyond, so that its extremes over an
+            # interval are at the ends, or at one half where that lies inside.
             ends = [figure(end) for end in rate]
             parts.append((min(ends), 1.0 if 0.5 in rate else max(ends)))
         return self._average(parts, f"{name} of clopper-pearson")
@@ -229,6 +233,7 @@ class Intervals(NamedTuple):
 
         # The sample's, which is unbiased, and at most n/(n−1) times a quarter.
         fewest = min(map(len, scores))
+        # A quarter is the largest variance of numbers between 0 and 1 (Popoviciu 1935).
         most = fewest / (4 * (fewest - 1))
         share = min(1.0, mean_of([*map(variance, scores)]) / most)
         found = self.of_mean(share, len(scores), 1)
@@ -238,6 +243,8 @@ class Intervals(NamedTuple):
 
     def _share(self, inputs: int) -> float:
         """Return the confidence of each of several inputs at which all hold together."""
+        # Bonferroni: all of them hold together with at least the confidence, and then so does the
+        # mean of their ends, whatever the replies to different inputs have in common.
         return 1 - (1 - self.confidence) / inputs
 
     def _average(self, parts: Sequence[Iterable[float]], method: str) -> stats.Interval:

@@ -236,6 +236,8 @@ def _find_misfit(
     asked = [one.target for one in gate.expect if needs_number(one.matcher)]
     if known is None or not set(asked) <= set(held):
         return f"holds no {', '.join(one for one in asked if one not in held)}"
+    # Other weights or floors give another number to the same runs, and the two would be compared as
+    # if they were one.
     if known.structure != _structure_of(gate):
         return "was measured with other settings of this gate, and its numbers mean something else"
     mine = contract.gate_experiments(gate)

@@ -305,6 +305,7 @@ def plan_compare(
     if not two_sided:
         # The whole error is that of calling B worse; nobody asks whether it is better.
         error = complement(settings.get("confidence", 0.95))
+        # A rule that looks both ways at twice the error has the error once on each side.
         settings["confidence"] = complement(2 * error)
     worse = float(as_written(rate) - as_written(drop))
     return plan_pairs((rate, worse), pairs=pairs, discordance=discordance, **settings)

@@ -205,6 +205,7 @@ def build_gates(
         make = partial(kind, expect=expect)
         if name == "metrics" and graders and not {"weights", "criterion"} & given.nodes.keys():
             make = partial(make, weights={one.name: one.weight for one in graders})
+        # A suite may write one number; the model holds several.
         if isinstance(given.get("k"), int):
             given.values["k"] = (given["k"],)
         keys = setting_keys(kind)
@@ -315,6 +316,7 @@ def _matcher(fields: Fields, context: Reader) -> Any:
     ((name, given),) = fields.values.items()
     inner = given if isinstance(given, list) else [given] if name == "not" else []
     parts = tuple(_matcher(one, context) for one in inner)
+    # What is wrong within was reported where it stands.
     if INVALID in parts:
         return INVALID
     make: dict[str, Callable[[], Matcher]] = {

@@ -38,6 +38,7 @@ def unpaired_size(
     56
     """
     pooled, z_alpha, z_beta = (better + worse) / 2, upper_z(alpha), normal_quantile(power)
+    # Without a correction for continuity: the exact size stands beside it and needs none.
     # ⌈((z_α √(2 p̄ q̄) + z_β √(p_A q_A + p_B q_B)) / δ)²⌉ for each of the two.
     root = z_alpha * math.sqrt(2 * pooled * (1 - pooled))
     root += z_beta * math.sqrt(better * (1 - better) + worse * (1 - worse))
@@ -75,6 +76,8 @@ def _find_kept_size(power_at: Callable[[int], float], target: float, guess: int)
     high = find_size(lambda n: power_at(n) >= target, guess, MOST_TRIALS)
     if high is None:
         return None
+    # Fisher's test is conditional on the total of successes, so that its size jumps with every
+    # trial.
     # The power of a discrete test goes up and down by a few trials: the last dip counts.
     reach = 10 + min(100, high // 10)
     short = [n for n in range(max(1, high - reach), high + reach) if power_at(n) < target]

@@ -190,6 +190,7 @@ def plan_compliance(question: ComplianceQuestion) -> CompliancePlan:
     normal = rate_sizing.normal_sizing(
         float(1 - required), float(better - required), alpha=question.alpha, power=question.power
     )
+    # Fisher's rule set decides a required rate by the exact binomial test, as the default does.
     rules: tuple[Rule, ...] = ("exact", "wilson")  # a required rate has no third
     sizes = tuple(_rule_size(question, rule) for rule in rules)
     given = tuple(_rule_at(question, rule, question.trials) for rule in rules if question.trials)
@@ -340,6 +341,8 @@ def plan_precision(question: PrecisionQuestion) -> PrecisionPlan:
 
 
 def _precision(question: PrecisionQuestion, method: IntervalMethod, trials: int) -> PrecisionRow:
+    # The mean width and not the width at the expected rate: intervals are wider or narrower with
+    # the count that comes out, and somebody who plans wants to know what to expect.
     width = coverage = 0.0
     first, weights = likely_counts(trials, question.rate)
     for k, weight in enumerate(weights, first):

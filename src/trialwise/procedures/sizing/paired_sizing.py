@@ -108,6 +108,8 @@ class PairedSizingQuestion(PowerQuestion):
         Without a discordance the arms pass independently of each other.
         """
         gap = candidate - control
+        # Arms that fail on different inputs for different reasons: the assumption that takes the
+        # most pairs of those that are usual.
         if self.discordance is None:
             return control * (1 - candidate), candidate * (1 - control)
         total = max(self.discordance, abs(gap))
@@ -210,6 +212,7 @@ def _plan_rule(question: PairedSizingQuestion, **size: object) -> PairedRule:
     both = None
     if question.discordance is not None and size.get("rates") is not None:
         first, second = question.expected
+        # The rates count the pairs that both pass twice and those that one passes once.
         both = (first + second - question.discordance) / 2
     return plan_paired_rule(
         question.question,
@@ -240,11 +243,15 @@ def find_fixed_pairs(question: PairedSizingQuestion) -> int | None:
         return found.chance_of(Decision.PASS) >= question.power
 
     high = _guess_fixed_pairs(question)
+    # Enumerating every size would take minutes, since the states of a pair table grow with the
+    # square of the pairs.
     if question.margin:
         # The exact test needs a little more than the normal approximation.
         while high <= question.largest_size and not has_power(high):
             high += max(1, high // 30)
         return high if high <= question.largest_size else None
+    # Each size has a cutoff of its own, so that the size of the exact test, and with it the power,
+    # jumps between neighbours.
     size = find_size(has_power, high, question.largest_size)
     if size is None:
         return None

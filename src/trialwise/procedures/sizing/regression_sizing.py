@@ -181,6 +181,8 @@ def weigh_threshold(
         wilson_alpha=compliance_cutoffs.implied_confidence_of_threshold(
             *baseline, trials, threshold
         ).alpha,
+        # The p-value of the highest count that FAILs: at any level from there on the exact rule
+        # FAILs it.
         exact_alpha=boschloo(*baseline, below, trials).p_value,
         power=binomial_cdf(below, trials, lower_rate),
     )
@@ -204,6 +206,8 @@ def plan_regression(question: RegressionQuestion) -> RegressionPlan:
     wanted = question.trials or exact.trials
     drawn = next((row for row in rows if row.trials == wanted), None)
     weighed = [row.trials for row in rows] if question.trials is None else [question.trials]
+    # From two drops below the baseline to one above: there the curve shows the power and the false
+    # alarms.
     good, drop = Fraction(*question.baseline), as_written(question.drop)
     rates = sizing_base.even_rates(good - 2 * drop, good + drop)
     return RegressionPlan(
@@ -255,6 +259,7 @@ def _detectable_drop(question: RegressionQuestion) -> float | Undefined:
     design = _row(question, question.baseline_trials).exact
     if not question.baseline_successes or (design.power(0.0) or 0.0) < question.power:
         return Undefined("not even a drop to a rate of 0 would be seen")
+    # The baseline is measured already and fixes the cutoff. Only the rate after the drop varies.
     low, high = 0.0, question.good_rate
     # P(FAIL) grows with the drop, so that halving finds where the power is reached.
     while high - low > 1e-12:

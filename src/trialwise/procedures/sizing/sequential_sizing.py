@@ -321,6 +321,7 @@ def _designs(
         kept = {"cache": cache} if method is Method.OPTIMAL else {}
         make: Callable[..., SequentialDesign] = getattr(SequentialDesign, method.value)
         design = make(*rates, alpha=alpha, beta=beta, cap=most, batch=batch, **kept)
+        # The least mean for one criterion may be bought with a few very long runs.
         # On shared trials the slowest criterion sets the price, which favours a shorter longest
         # run.
         if method is Method.OPTIMAL and question.criteria > 1:

@@ -79,6 +79,7 @@ def largest_of(distribution: Sequence[float], count: int) -> tuple[float, ...]:
     >>> largest_of([0.5, 0.5], 2)
     (0.25, 0.75)
     """
+    # The largest is at most n exactly where all are, and independent draws multiply.
     below = [0.0, *(min(1.0, reached) ** count for reached in accumulate(distribution))]
     return tuple(high - low for low, high in pairwise(below))
 
@@ -228,6 +229,8 @@ def list_choices(
     rate = (
         expect_half(required) if expected is None else validation.require_rate("expected", expected)
     )
+    # One input stands for all: fixed inputs of different rates never make an error more frequent
+    # than inputs that are alike (Hoeffding 1956).
     situation = Situation(
         experiment="",
         sampling=Sampling.of(["any"]),
@@ -283,6 +286,8 @@ def _find_fixed(required: float, expected: float, level: float) -> int | None:
         return None
     for trials in range(sequential_designs.count_passes_needed(required, level), MOST_FIXED):
         design = compliance_cutoff(required, trials, alpha=level, rule="exact")
+        # The first size that has the power, although the next may fall short again: this row is one
+        # way to ask among others, and `plan RATE --fixed` looks further.
         if design.cutoff is not None and design.power(expected) >= POWER:
             return trials
     return None
