@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import NamedTuple
 
 from trialwise.documents.numbers import as_probability
@@ -120,17 +121,15 @@ def _correct(found: Characteristic, criterion: CriterionPlan, plan: Plan) -> Cha
     parts = 1 if is_split else plan.family_size
     ranked = sum(_count_streams(one, plan) for one in plan.criteria if one.alpha is not None)
     steps = {Decision.FAIL: 1, Decision.PASS: 1 if plan.correction == "bonferroni" else ranked}
+    limited = [(one, one.allowed) for one in found.errors if one.allowed is not None]
+    unlimited = [one.wrong for one in found.errors if one.allowed is None]
     return replace(
         found,
         errors=tuple(
-            replace(one, allowed=one.allowed / parts * steps[one.wrong], actual=None)
-            for one in found.errors
-            if one.allowed is not None
+            replace(one, allowed=level / parts * steps[one.wrong], actual=None)
+            for one, level in limited
         ),
-        uncounted={
-            **{one.wrong: characteristic.UNSHOWN for one in found.errors if one.allowed is None},
-            **found.uncounted,
-        },
+        uncounted={**dict.fromkeys(unlimited, characteristic.UNSHOWN), **found.uncounted},
     )
 
 
@@ -166,15 +165,6 @@ def bound_errors(parts: Iterable[Part], wrong: Decision) -> ErrorBound | None:
     )
 
 
-def list_decided_parts(verdict: Verdict) -> list[Part]:
-    """List the parts of a verdict; one without a plan has its findings only."""
-    if verdict.decision is None:
-        return []
-    if verdict.plan is not None:
-        return list(list_parts(verdict.plan))
-    return list(list_finding_parts(one for one in verdict.findings if not one.advisory))
-
-
 def list_finding_parts(findings: Iterable[Finding]) -> Iterator[Part]:
     """List findings that count as parts, one stream for each input where each is decided."""
     for one in findings:
@@ -185,7 +175,15 @@ def list_finding_parts(findings: Iterable[Finding]) -> Iterator[Part]:
 
 def bound_verdicts(verdicts: Iterable[Verdict], wrong: Decision) -> ErrorBound | None:
     """Bound the error over whole verdicts; a refused one decided nothing and adds nothing."""
-    return bound_errors((part for one in verdicts for part in list_decided_parts(one)), wrong)
+    decided = [one for one in verdicts if one.decision is not None]
+    # A verdict without a plan has its findings only.
+    parts = (
+        list_parts(one.plan)
+        if one.plan is not None
+        else list_finding_parts(finding for finding in one.findings if not finding.advisory)
+        for one in decided
+    )
+    return bound_errors(chain.from_iterable(parts), wrong)
 
 
 def bound_plans(plans: Iterable[Plan], wrong: Decision) -> ErrorBound | None:
@@ -261,16 +259,12 @@ def find_limiting(plan: Plan) -> tuple[LimitingCriteria, ...]:
     """Find the criteria that set the number of trials of each sampling with several (§1.4.7)."""
     found = []
     for one in plan.experiments:
-        criteria = plan.criteria_of(one.name)
+        criteria, inputs = plan.criteria_of(one.name), len(one.input_ids)
         if len(criteria) < 2:
             continue
-        needs = {
-            each.criterion: each.count_trials(len(one.input_ids))
-            for each in criteria
-            if not each.counting.rides_along
-        }
-        most = max(needs.values(), default=0)
-        names = tuple(name for name, trials in needs.items() if trials == most)
+        asking = [each for each in criteria if not each.counting.rides_along]
+        most = max((each.count_trials(inputs) for each in asking), default=0)
+        names = tuple(each.criterion for each in asking if each.count_trials(inputs) == most)
         found.append(
             LimitingCriteria(
                 experiment=one.name,
@@ -399,14 +393,12 @@ def word_joint_errors(plan: CriterionPlan) -> str:
         return ""
     values = {Decision.PASS: joint.wrong_pass, Decision.FAIL: joint.wrong_fail}
     bound = "" if joint.is_exact else "at most "
-    said = []
-    for error in characterize(plan).errors:
-        value, alone = values[error.wrong], error.value
-        if value is not None and value < 1:
-            said.append(
-                f"{error.event} in {bound}{as_probability(value)} of cases (this run alone: "
-                f"{as_probability(alone)})"
-            )
+    said = [
+        f"{error.event} in {bound}{as_probability(value)} of cases (this run alone: "
+        f"{as_probability(error.value)})"
+        for error in characterize(plan).errors
+        if (value := values[error.wrong]) is not None and value < 1
+    ]
     count = len(joint.runs)
     before = "the run before" if count == 1 else f"the {count} runs before"
     newest = joint.runs[0] if count == 1 else f"the newest is {joint.runs[0]}"

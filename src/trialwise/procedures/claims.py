@@ -228,10 +228,10 @@ def _check_unweighted(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
     elif estimand is TargetEstimand.PROMPT_WEIGHTED and not plan.is_even:
         wide = claim.population is PopulationClaim.SUPERPOPULATION
         yield _refuse(
-            f"inputs are repeated {plan.spread} times, so "
-            "the plain rule does not weigh them alike as a prompt-weighted rate does: repeat "
-            "every input equally often, declare call-weighted, or set "
-            f"estimator={'prompts' if wide else 'stratified'} with a fixed number of trials"
+            f"inputs are repeated {plan.spread} times, so the plain rule does not weigh them alike "
+            "as a prompt-weighted rate does: repeat every input equally often, declare "
+            f"call-weighted, or set estimator={'prompts' if wide else 'stratified'} with a fixed "
+            "number of trials"
         )
 
 
@@ -292,6 +292,10 @@ def _check_unestimated(claim: Claim) -> Iterator[_Doubt]:
 # --- The three claims beyond the default (§8.4.6) -------------------------------------------------
 
 
+#: With fewer inputs the interval of a model is clearly too narrow.
+_FEWEST_MODELLED = 20
+
+
 def _superpopulation(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
     name, estimator = claim.population_name, claim.estimator
     by_input = estimator is not None and estimator.takes_inputs
@@ -318,26 +322,17 @@ def _superpopulation(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
             "inputs do."
         )
     if estimator is not None and estimator.is_model:
-        yield from _check_model(estimator, plan)
-
-
-#: With fewer inputs the interval of a model is clearly too narrow.
-_FEWEST_MODELLED = 20
-
-
-def _check_model(estimator: Estimator, plan: _Plan) -> Iterator[_Doubt]:
-    if plan.distinct < _FEWEST_MODELLED:
-        yield _refuse_to_verify(
-            f"estimator={estimator} needs at least {_FEWEST_MODELLED} distinct inputs, and there "
-            f"are {plan.distinct}: with fewer its bound is too high. Give more inputs, or set "
-            "estimator=prompts, which is safe with few"
-        )
-    if not plan.is_even:
-        yield _refuse(
-            f"estimator={estimator} estimates the mean rate of inputs, and inputs are repeated "
-            f"{plan.spread} times: repeat every input equally "
-            "often, or set estimator=prompts"
-        )
+        if plan.distinct < _FEWEST_MODELLED:
+            yield _refuse_to_verify(
+                f"estimator={estimator} needs at least {_FEWEST_MODELLED} distinct inputs, and "
+                f"there are {plan.distinct}: with fewer its bound is too high. Give more inputs, "
+                "or set estimator=prompts, which is safe with few"
+            )
+        if not plan.is_even:
+            yield _refuse(
+                f"estimator={estimator} estimates the mean rate of inputs, and inputs are repeated "
+                f"{plan.spread} times: repeat every input equally often, or set estimator=prompts"
+            )
 
 
 def _too_few_inputs(claim: Claim, plan: _Plan) -> str:

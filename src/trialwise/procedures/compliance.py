@@ -104,24 +104,22 @@ class Compliance(base.Procedure):
             return base.Conclusion.without_trials(tally)
         shown = plan.threshold.alternative_rate or required
         design = stats.compliance_cutoff(shown, tally.trials, alpha=alpha, rule=known(plan.rule))
-        observed, is_smoke = ObservedRate.NOT_APPLICABLE, intent is Intent.SMOKE
-        if design.cutoff is None:
-            decision = Decision.FAIL if is_smoke else Decision.INCONCLUSIVE
-            caution = Caution.FEASIBILITY_REFUSED
-            if is_smoke and partial_findings.passes_on_observed_rate(plan):
-                observed = observed_status(tally, required)
-                is_below = observed is ObservedRate.BELOW_THRESHOLD
-                decision = Decision.FAIL if is_below else Decision.PASS
-        else:
-            observed = observed_status(tally, required)
+        observed, is_smoke = observed_status(tally, required), intent is Intent.SMOKE
+        if design.cutoff is not None:
             decision = Decision.PASS if tally.passed >= design.cutoff else Decision.FAIL
-            caution = Caution.for_decision(decision, observed)
+        elif is_smoke and partial_findings.passes_on_observed_rate(plan):
+            is_below = observed is ObservedRate.BELOW_THRESHOLD
+            decision = Decision.FAIL if is_below else Decision.PASS
+        else:
+            decision = Decision.FAIL if is_smoke else Decision.INCONCLUSIVE
+            observed = ObservedRate.NOT_APPLICABLE
         if decision is Decision.FAIL and plan.failing.most_failing is not None:
             # FAIL shows a rate below the required one, and what shows neither side is open.
-            if find_ground(plan, tally) != SHOWN_BELOW:
-                decision = Decision.INCONCLUSIVE
-            if design.cutoff is not None:
-                caution = Caution.for_decision(decision, observed)
+            is_shown = find_ground(plan, tally) == SHOWN_BELOW
+            decision = decision if is_shown else Decision.INCONCLUSIVE
+        caution = Caution.FEASIBILITY_REFUSED
+        if design.cutoff is not None:
+            caution = Caution.for_decision(decision, observed)
         is_unshown = design.cutoff is None and decision is Decision.PASS
         return base.Conclusion(
             decision=decision,
@@ -173,20 +171,16 @@ class Compliance(base.Procedure):
             return ""
         softened = " This is a smoke run: no compliance is claimed."
         shown = plan.threshold.alternative_rate or plan.threshold.required_rate
+        size = f"controlled at {plan.alpha:g}"
+        error = self.characterize(plan, intent).error_of(Decision.PASS)
+        if error and error.actual is not None and error.actual > plan.alpha:
+            size = f"up to {error.actual:.4f}, more than the nominal {plan.alpha:g}"
         return (
             f"If the true success probability were {shown:g} or lower, this rule would falsely "
-            f"declare compliance with probability {self._word_size(plan, intent)}, subject to "
-            "model assumptions, discreteness and approximation. This is not a posterior "
-            "probability that this individual result is correct."
-            f"{softened if intent is Intent.SMOKE else ''}"
+            f"declare compliance with probability {size}, subject to model assumptions, "
+            "discreteness and approximation. This is not a posterior probability that this "
+            f"individual result is correct.{softened if intent is Intent.SMOKE else ''}"
         )
-
-    def _word_size(self, plan: CriterionPlan, intent: Intent) -> str:
-        """Say the level, and what the rule really does where that is more."""
-        error = self.characterize(plan, intent).error_of(Decision.PASS)
-        if error is None or error.actual is None or error.actual <= (plan.alpha or 0):
-            return f"controlled at {plan.alpha:g}"
-        return f"up to {error.actual:.4f}, more than the nominal {plan.alpha:g}"
 
     def describe_rule(self, plan: CriterionPlan) -> str:
         """Say which count, or which bound, PASSes."""

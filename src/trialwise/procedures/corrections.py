@@ -395,54 +395,36 @@ def _weigh(finding: Finding, p_value: float) -> float:
 
 
 def _correct(finding: Finding, plan: Plan, adjusted: dict[int, float]) -> Finding:
-    if finding.by_input:
-        parts = tuple(_correct(part, plan, adjusted) for part in finding.by_input)
-        singles = [part.single_decision or Decision.INCONCLUSIVE for part in parts]
+    single, decision, evidence = finding.decision, finding.decision, finding.evidence
+    parts, statement = finding.by_input, finding.statement
+    if parts:
+        parts = tuple(_correct(part, plan, adjusted) for part in parts)
+        single = combine(part.single_decision or Decision.INCONCLUSIVE for part in parts)
         decision = combine(part.decision or Decision.INCONCLUSIVE for part in parts)
-        pooled = replace(finding, by_input=parts, decision=decision)
-        return _note(pooled, single=combine(singles), plan=plan)
-    if finding.plan.others.uncorrected is not None:
-        return _note(finding, single=finding.single_decision, plan=plan)
-    ratio = adjusted.get(id(finding))
-    if ratio is None or finding.decision not in (Decision.PASS, Decision.FAIL):
+    elif finding.plan.others.uncorrected is not None:
+        single = finding.single_decision
+    elif id(finding) not in adjusted or single not in (Decision.PASS, Decision.FAIL):
         return finding
-    # Against a baseline a small p-value FAILs; of a required rate it PASSes.
-    procedure, decision = procedure_of(finding), finding.decision
-    worse = procedure.compares_baseline
-    if ratio > 1 and decision is (Decision.FAIL if worse else Decision.PASS):
-        decision = Decision.PASS if worse else Decision.FAIL
-    value = min(1.0, ratio * (finding.alpha or 1.0))
-    evidence = finding.evidence
-    if decision is Decision.FAIL is not finding.decision and procedure.decides_fixed_rate:
-        # Its interval has the family's share of the level on each side, and agrees again.
-        share = replace(finding.plan, alpha=(finding.alpha or 1.0) / plan.family_size)
-        interval = decision_interval(share, finding.tally, plan.rule)
-        evidence = replace(evidence, interval=interval, ground=NOT_SHOWN)  # type: ignore[call-arg]
-    return _note(
-        replace(finding, decision=decision, evidence=evidence),
-        single=finding.decision,
-        plan=plan,
-        adjusted=value,
-    )
-
-
-def _note(
-    finding: Finding, *, single: Decision | None, plan: Plan, adjusted: float | None = None
-) -> Finding:
-    how = "split error limits"
-    if adjusted is not None:
-        how = f"adjusted p = {adjusted:.3g}"
-        if plan.correction == "e-bh":
-            how = f"by e-values, from a level of {adjusted:.3g} on"
+    elif adjusted[id(finding)] > 1:
+        # Against a baseline a small p-value FAILs, and a PASS stays; of a required rate it PASSes.
+        procedure = procedure_of(finding)
+        decision = Decision.PASS if procedure.compares_baseline else Decision.FAIL
+        if decision is not single:
+            statement = f"{statement} Corrected, it is a {decision}."
+        if decision is Decision.FAIL is not single and procedure.decides_fixed_rate:
+            # Its interval has the family's share of the level on each side, and agrees again.
+            share = replace(finding.plan, alpha=(finding.alpha or 1.0) / plan.family_size)
+            interval = decision_interval(share, finding.tally, plan.rule)
+            evidence = replace(evidence, interval=interval, ground=NOT_SHOWN)  # type: ignore[call-arg]
     text = (
-        f"{finding.decision} as one of {plan.family_size} decisions together ({plan.correction}, "
-        f"{how}); on its own: {single}"
+        f"{decision} as one of {plan.family_size} decisions together ({plan.correction}); on its "
+        f"own: {single}"
     )
-    statement = finding.statement
-    if finding.decision is not single and adjusted is not None:
-        statement = f"{statement} Corrected, it is a {finding.decision}."
     return replace(
         finding,
+        by_input=parts,
+        decision=decision,
+        evidence=evidence,
         single_decision=single,
         notes=(*finding.notes, Note(kind=NoteKind.QUALIFICATION, text=text)),
         words=replace(finding.words, statement=statement),

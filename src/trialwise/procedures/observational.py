@@ -280,10 +280,6 @@ class Reported(base.Procedure):
         """
         return conclusion
 
-    def hypotheses(self, plan: CriterionPlan) -> tuple[str, str]:
-        """None: nothing is tested."""
-        return "", ""
-
     def describe_rule(self, plan: CriterionPlan) -> str:
         """Say that it only reports."""
         level = numbers.as_percent(base.known(plan.standing.reported_at))

@@ -161,18 +161,21 @@ class Regression(base.Procedure):
         return base.HYPOTHESES[Origin.EMPIRICAL]
 
     def assure(self, plan: CriterionPlan, intent: Intent) -> str:
-        """Say what alpha is targeted at."""
-        if plan.alpha is None:
+        """Say how often the rule signals although nothing has changed, all sampling included."""
+        design = cast("stats.RegressionCutoff | None", plan.design)
+        if plan.alpha is None or design is None:
             return ""
-        level = f"{plan.alpha:g}"
-        if base.has_agreeing_interval(plan) and plan.design is not None:
-            return _assure(cast("stats.RegressionCutoff", plan.design))
+        level, alarm = as_percent(design.alpha), design.design_false_alarm
+        sizes = f"{design.baseline_trials} baseline and {design.trials} test trials"
+        said = f"at most {level} of such pairs of runs, whatever the rate"
+        if design.rule == "wilson":
+            said = f"{100 * (alarm or 0.0):.1f} % of such pairs of runs at the baseline's rate; "
+            said += f"its nominal level is {level}"
+        elif alarm is not None:
+            said += f" ({100 * alarm:.1f} % at the baseline's rate)"
         return (
-            f"This rule was configured at nominal α = {level}. Under the stated reference model, "
-            "and assuming independent and stationary trials, the long-run probability of a false "
-            f"degradation signal is targeted at {level}, subject to discreteness and "
-            "approximation. This is not a posterior probability that this individual result is "
-            "wrong."
+            f"If nothing has changed, this rule FAILs in {said}; {sizes} are random, independent "
+            "and stationary. This is not a probability that this individual result is wrong."
         )
 
     def characterize(self, plan: CriterionPlan, intent: Intent) -> characteristic.Characteristic:
@@ -354,25 +357,6 @@ def _explain_size(design: stats.RegressionCutoff) -> str:
     return (
         f"test of {size} trials is larger than its baseline of {most}: measure a baseline of at "
         f"least {size} trials, or run at most {most}"
-    )
-
-
-def _assure(design: stats.RegressionCutoff) -> str:
-    """How often the rule signals although nothing has changed, the baseline's sampling included."""
-    level, alarm = as_percent(design.alpha), design.design_false_alarm
-    sizes = f"{design.baseline_trials} baseline and {design.trials} test trials"
-    if design.rule != "wilson":
-        bound = f"If nothing has changed, this rule FAILs in at most {level} of such pairs of runs"
-        own = "" if alarm is None else f" ({100 * alarm:.1f} % at the baseline's rate)"
-        said = f"{bound}, whatever the rate{own}"
-    else:
-        said = (
-            f"If nothing has changed, this rule FAILs in {100 * (alarm or 0.0):.1f} % of such "
-            f"pairs of runs at the baseline's rate; its nominal level is {level}"
-        )
-    return (
-        f"{said}; {sizes} are random, independent and stationary. This is not a probability that "
-        "this individual result is wrong."
     )
 
 

@@ -6,8 +6,8 @@ Choosing says nothing about admissibility: whatever differs is for the guardrail
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from trialwise.documents.numbers import join_few
 from trialwise.errors import BaselineError, InvalidArgument
@@ -19,16 +19,11 @@ from trialwise.procedures.guardrails import covariate_severity
 _MOST_LISTED = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selected:
-    """A baseline, and how well it fits."""
+class Selected(NamedTuple):
+    """A baseline, and what to know of having chosen it."""
 
     baseline: Baseline
-    differing: tuple[str, ...] = ()
-    """Covariates whose values are not the run's; none where the index matches."""
-    others: int = 0
-    """Further baselines that fit as well and are older."""
-    warnings: tuple[Guard, ...] = ()
+    warnings: tuple[Guard, ...]
 
 
 def select_baseline(
@@ -88,12 +83,7 @@ def select_baseline(
             "superseded, or name the one you mean."
         )
         warnings.append(Guard(code="several-baselines", severity=Severity.MINOR, message=message))
-    return Selected(
-        baseline=chosen,
-        differing=_differing(chosen, profile),
-        others=len(others),
-        warnings=tuple(warnings),
-    )
+    return Selected(chosen, tuple(warnings))
 
 
 def reference_of(
