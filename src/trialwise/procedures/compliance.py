@@ -405,28 +405,27 @@ def _state(
     intent: Intent,
     plan: CriterionPlan,
 ) -> str:
-    rate = f"{design.required_rate:.12g}"
+    rate, is_smoke = f"{design.required_rate:.12g}", intent is Intent.SMOKE
     if design.cutoff is None:
-        if intent is Intent.SMOKE and base.has_agreeing_interval(plan):
+        if is_smoke and base.has_agreeing_interval(plan):
             bound = lower_bound(tally, design.alpha, design.rule)
             return partial_findings.state_small_smoke(tally, design, plan, bound)
-        way_out = "" if intent is Intent.SMOKE else "; for a quick check add `intent: smoke`"
+        way_out = "" if is_smoke else "; for a quick check add `intent: smoke`"
         return (
             f"{design.trials} trials cannot show a rate above {rate} at alpha = {design.alpha:g}: "
             f"even without a failure the bound stays below it. At least {design.minimum_trials} "
             f"trials are needed{way_out}."
         )
-    count = f"{tally.passed} of {tally.trials} successes, {design.cutoff} needed"
-    if intent is Intent.SMOKE:
+    if is_smoke:
+        count = f"{tally.passed} of {tally.trials} successes, {design.cutoff} needed"
         observed = observed_status(tally, design.required_rate)
         return partial_findings.state_smoke(decision, observed, rate, count)
     shown, passed = as_percent(design.required_rate), f"{tally.passed} of {tally.trials} passed"
     if decision is Decision.PASS:
         return f"{passed}, which shows a rate above {shown}."
     if find_ground(plan, tally) == SHOWN_BELOW:
-        return (
-            f"Only {passed}; at least {as_percent(plan.threshold.required_rate or 0)} is required."
-        )
+        required = as_percent(plan.threshold.required_rate or 0)
+        return f"Only {passed}; at least {required} is required."
     return f"{passed}; {design.cutoff} were needed to show {shown}."
 
 

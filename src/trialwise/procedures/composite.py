@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -77,49 +77,52 @@ def compose(
         gates: One per gate.
     """
     findings, latency, gates = tuple(findings), tuple(latency), tuple(gates)
-    left_out = frozenset(advisory)
+    left_out, undecided = frozenset(advisory), Decision.INCONCLUSIVE
     counting = tuple(one for one in findings if not one.advisory)
     if not findings and not latency:
         raise InvalidArgument("findings", [], "hold a criterion: what was not run is never PASS")
-    _check_one_rule([*findings, *latency])
-    parts: list[Finding | LatencyFinding] = [
-        *(() if Dimension.FUNCTIONAL in left_out else counting),
-        *(() if Dimension.LATENCY in left_out else latency),
-    ]
+    parts: list[Finding | LatencyFinding] = [*findings, *latency]
+    rules = sorted({part.rule for part in parts if part.rule is not None})
+    if len(rules) > 1:  # two rule sets give two answers to one question
+        allowed = "be decided by one rule set: never mix within a verdict"
+        raise InvalidArgument("findings", rules, allowed)
+    criteria = () if Dimension.FUNCTIONAL in left_out else counting
+    timed = () if Dimension.LATENCY in left_out else latency
+    parts = [*criteria, *timed]
     given = {reason for part in parts for reason in part.refusals}
-    # Every reason once, in the order that the enumeration declares.
-    refusals = tuple(reason for reason in Refusal if reason in given)
     verdict = Verdict(
         decision=None,
         findings=findings,
         latency=latency,
         gates=gates,
         advisory=left_out,
-        refusals=refusals,
+        # Every reason once, in the order that the enumeration declares.
+        refusals=tuple(reason for reason in Refusal if reason in given),
     )
-    if refusals:
+    if given:
         return verdict
-    functional = combine(f.decision or Decision.INCONCLUSIVE for f in counting)
-    timing = combine(f.decision or Decision.INCONCLUSIVE for f in latency)
     enforced = [
-        decision
-        for dimension, decision in ((Dimension.FUNCTIONAL, functional), (Dimension.LATENCY, timing))
-        if decision is not None and dimension not in left_out
+        *(("criterion", one.criterion, one.decision or undecided) for one in criteria),
+        *(("latency", one.constraint, one.decision or undecided) for one in timed),
+        *(("gate", one.gate, one.decision) for one in gates if one.decision is not None),
     ]
-    asked = [gate.decision for gate in gates if gate.decision is not None]
     # What is not enforced cannot fail. What could not be decided is not a PASS either.
     unproven = findings and not counting and Dimension.FUNCTIONAL not in left_out
     nothing = Decision.INCONCLUSIVE if unproven else Decision.PASS
-    decision = combine([*enforced, *asked]) or nothing
+    decision = combine(found for _, _, found in enforced) or nothing
     families: dict[str | None, list[Finding]] = {}
     for one in counting:
         families.setdefault(procedure_of(one).error_family, []).append(one)
     return replace(
         verdict,
         decision=decision,
-        functional_decision=functional,
-        latency_decision=timing,
-        triggers=tuple(_list_triggers(verdict, decision)),
+        functional_decision=combine(one.decision or undecided for one in counting),
+        latency_decision=combine(one.decision or undecided for one in latency),
+        triggers=tuple(
+            Trigger(kind=kind, name=name)
+            for kind, name, found in enforced
+            if found is decision is not Decision.PASS
+        ),
         envelopes=Envelopes(
             false_compliance_envelope=_bound(families.get("false-compliance"), Decision.PASS),
             false_degradation_envelope=_bound(families.get("false-degradation"), Decision.FAIL),
@@ -133,28 +136,6 @@ def _bound(findings: Sequence[Finding] | None, wrong: Decision) -> float | None:
     """Bound how often findings of one kind are wrong; None where nothing is bounded."""
     bound = bound_errors(list_finding_parts(findings or ()), wrong)
     return None if bound is None else bound.value
-
-
-def _check_one_rule(parts: Sequence[Finding | LatencyFinding]) -> None:
-    """Two rule sets give two answers to one question, so a verdict keeps to one of them."""
-    rules = sorted({part.rule for part in parts if part.rule is not None})
-    if len(rules) > 1:
-        allowed = "be decided by one rule set: never mix within a verdict"
-        raise InvalidArgument("findings", rules, allowed)
-
-
-def _list_triggers(verdict: Verdict, decision: Decision) -> Iterator[Trigger]:
-    """List what decided a verdict other than PASS, as far as it is enforced."""
-    parts: list[tuple[str, str, Decision | None]] = []
-    if Dimension.FUNCTIONAL not in verdict.advisory:
-        counting = (one for one in verdict.findings if not one.advisory)
-        parts += [("criterion", one.criterion, one.decision) for one in counting]
-    if Dimension.LATENCY not in verdict.advisory:
-        parts += [("latency", one.constraint, one.decision) for one in verdict.latency]
-    parts += [("gate", one.gate, one.decision) for one in verdict.gates]
-    for kind, name, found in parts:
-        if found is decision is not Decision.PASS:
-            yield Trigger(kind=kind, name=name)
 
 
 # --- Decisions that the trials after them contradict: they are withdrawn, and none is made --------

@@ -79,6 +79,15 @@ class Row(NamedTuple):
         return self.course.attempts > 1 and self.passed
 
 
+def sum_counts(counted: Iterable[tuple[str, tuple[int, int]]]) -> dict[str, tuple[int, int]]:
+    """Add up successes and trials under each name, in the order of their first."""
+    found: dict[str, tuple[int, int]] = {}
+    for name, (passed, trials) in counted:
+        before, among = found.get(name, (0, 0))
+        found[name] = before + passed, among + trials
+    return found
+
+
 class _Source:
     """The table that rows are of, and its columns."""
 

@@ -21,6 +21,7 @@ from trialwise.model.plan import CriterionPlan, ExperimentPlan
 from trialwise.model.verdict import Caution, Decision, ObservedRate
 from trialwise.procedures.base import Conclusion, Counts, has_agreeing_interval, known
 from trialwise.procedures.compliance import NOT_SHOWN, SHOWN_BELOW, observed_status
+from trialwise.procedures.criterion_rows import sum_counts
 from trialwise.procedures.partial_findings import state_smoke
 from trialwise.stats.cluster_estimators import Bounds
 from trialwise.validation import require_open_rate
@@ -123,13 +124,9 @@ class ClaimedCounts:
 
 def _merge_copies(counts: CountsByInput, experiment: ExperimentPlan) -> CountsByInput:
     """Counts by sampled unit: a repeated row, and another input of a cluster, is no new one."""
-    merged: dict[str, tuple[int, int]] = {}
     ids = experiment.input_ids
-    for unit, name in zip(experiment.find_units(), ids, strict=True):
-        if name in counts:
-            passed, trials = merged.get(ids[unit], (0, 0))
-            merged[ids[unit]] = passed + counts[name][0], trials + counts[name][1]
-    return merged
+    units = zip(experiment.find_units(), ids, strict=True)
+    return sum_counts((ids[unit], counts[name]) for unit, name in units if name in counts)
 
 
 def matched_estimate(
@@ -181,16 +178,12 @@ def _strata(
     """Return the stratum of each input; without strata every input is one of its own."""
     alike = claim.estimand is TargetEstimand.PROMPT_WEIGHTED
     shares: dict[str, float] = {}
-    tallies: dict[str, tuple[int, int]] = {}
+    labels = {name: name for name in (*weights, *counts)}
     if claim.estimand is TargetEstimand.STRATUM_WEIGHTED:
-        labels = {name: str(strata[name]) for name in strata}
-    else:
-        labels = {name: name for name in (*weights, *counts)}
+        labels = {name: str(label) for name, label in strata.items()}
     for name, label in labels.items():
         shares[label] = shares.get(label, 0.0) + (1.0 if alike else weights.get(name, 1.0))
-        passed, trials = counts.get(name, (0, 0))
-        before, among = tallies.get(label, (0, 0))
-        tallies[label] = before + passed, among + trials
+    tallies = sum_counts((label, counts.get(name, (0, 0))) for name, label in labels.items())
     return [
         stats.Stratum(name=label, weight=shares[label], successes=passed, trials=trials)
         for label, (passed, trials) in tallies.items()
@@ -245,6 +238,8 @@ def conclude_estimated(plan: CriterionPlan, counts: Counts) -> Conclusion:
         ground = SHOWN_BELOW if is_below else NOT_SHOWN
     if ground == SHOWN_BELOW:
         end, bound, error = "upper", high, fail_alpha
+    confidence = complement(float(as_written(alpha) + as_written(fail_alpha)))
+    interval = stats.Interval(low, high, confidence=confidence, method=found.interval.method)
     level = f"{as_percent(1 - error)} {end} bound {bound:.4g}"
     fact = f"{estimand} rate {found.rate:.4g} over {len(case.counts)} {case.unit}, {level}"
     return case.conclude(
@@ -252,16 +247,7 @@ def conclude_estimated(plan: CriterionPlan, counts: Counts) -> Conclusion:
         observed,
         case.state(decision, observed, fact, ground=ground),
         evidence=EstimatedEvidence(
-            estimator=found,
-            estimate=found.rate,
-            lower_bound=low,
-            interval=stats.Interval(
-                low,
-                high,
-                confidence=complement(float(as_written(alpha) + as_written(fail_alpha))),
-                method=found.interval.method,
-            ),
-            ground=ground,
+            estimator=found, estimate=found.rate, lower_bound=low, interval=interval, ground=ground
         ),
         null=f"the {estimand} rate is at most {case.target}",
         alternative=f"the {estimand} rate is above {case.target}",
@@ -285,14 +271,13 @@ def _weighted_observed(
     case: ClaimedCounts, found: stats.ClusterEstimate | stats.StratifiedEstimate
 ) -> ObservedRate:
     """Return where the estimate stands, in rationals: 0.9 is at 0.9 and not beside it."""
+    parts = [(Fraction(1), Fraction(*pair)) for pair in case.counts.values()]
     if isinstance(found, stats.StratifiedEstimate):
         parts = [
             (as_written(one.weight), Fraction(int(one.successes), int(one.trials)))
             for one in found.strata
         ]
-    elif found.estimand == "prompt-weighted":
-        parts = [(Fraction(1), Fraction(*pair)) for pair in case.counts.values()]
-    else:
+    elif found.estimand != "prompt-weighted":
         return observed_status(case.tally, case.required_rate)
     required = as_written(case.required_rate)
     return ObservedRate.from_gap(sum((w * (rate - required) for w, rate in parts), Fraction()))

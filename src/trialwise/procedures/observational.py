@@ -292,18 +292,17 @@ class Reported(base.Procedure):
 
     def explain(self, finding: Finding) -> tuple[Section, ...]:
         """Explain that the rate is described and nothing is tested."""
-        from trialwise.procedures.explanations import make_section
+        from trialwise.procedures.explanations import as_brackets, lay_out, make_section
 
         rows = [
             ("Mode", "report only: no threshold decides, and no error rate is claimed"),
             ("Question", f"what is the rate of {finding.criterion}?"),
         ]
-        interval, level = finding.interval, finding.plan.standing.reported_at
-        if interval is None or level is None:
-            return (make_section("HYPOTHESIS TEST", rows),)
-        ends = f"[{numbers.as_computed(interval.low)}, {numbers.as_computed(interval.high)}]"
-        found = [(f"{numbers.as_percent(level)} interval", f"{ends}, {interval.method}")]
-        return make_section("HYPOTHESIS TEST", rows), make_section("STATISTICAL INFERENCE", found)
+        interval, level, found = finding.interval, finding.plan.standing.reported_at, []
+        if interval is not None and level is not None:
+            ends = f"{as_brackets(interval)}, {interval.method}"
+            found.append((f"{numbers.as_percent(level)} interval", ends))
+        return lay_out(make_section("HYPOTHESIS TEST", rows), [], found)
 
 
 REPORT_ONLY = Reported()

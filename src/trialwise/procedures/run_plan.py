@@ -137,12 +137,10 @@ def plan_run(
 
 def _list_unargued(contract: Contract, options: RunOptions) -> Iterator[str]:
     """Probes are chosen to be hard: without an argument they represent nothing (§8.4.6)."""
-    claim = contract.claim
+    claim, verifies = contract.claim, options.intent is Intent.VERIFICATION
     wide = claim.population is PopulationClaim.SUPERPOPULATION and not claim.representativeness
-    if not wide or options.intent is not Intent.VERIFICATION:
-        return
     for name, sampling in contract.samplings.items():
-        if sampling.role in CHALLENGES:
+        if verifies and wide and sampling.role in CHALLENGES:
             yield (
                 f"sampling {name}: {sampling.role} inputs are taken as a superpopulation without "
                 "an argument that they represent it; record one (representativeness), or claim "
@@ -210,14 +208,14 @@ def _count_further(
     limit: int | None,
 ) -> int:
     """Return how many inputs random draws may miss although a criterion must ask every input."""
-    if not any(one.counting.asks_every_input for one in criteria):
+    asks_every = any(one.counting.asks_every_input for one in criteria)
+    if not asks_every or any(one.counting.each_input for one in criteria):
         return 0
     # A balanced order leaves nothing out once every slot is drawn.
-    most = len(sampling.inputs) - 1 if draw == "independent" else max(0, sampling.slots - trials)
-    if any(one.counting.each_input for one in criteria) or most <= 0:
-        return 0
-    most = min(most, len(sampling.inputs) - 1)
-    return most if limit is None else max(0, min(most, limit - trials))
+    most = len(sampling.inputs) - 1
+    if draw != "independent":
+        most = min(most, sampling.slots - trials)
+    return max(0, most if limit is None else min(most, limit - trials))
 
 
 def _find_copies(sampling: Sampling) -> tuple[int, ...]:

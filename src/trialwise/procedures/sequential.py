@@ -88,7 +88,7 @@ class Sequential(base.Procedure):
         """Decide at the boundaries, or by a judge's corrected rate once all trials are in.
 
         Boundaries for outcomes that are seen without error would keep neither level where a judge
-        errs, so a plan with a judge's errors has none (`planning.criterion_plans`).
+        errs, so a plan with a judge's errors has none (`families.with_judge`).
         """
         if plan.counting.stops_early:
             return _conclude(plan, counts.tally, counts.intent)

@@ -23,7 +23,7 @@ from trialwise.model.evidence import Note, NoteKind, StopReason, Tally
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, Plan
 from trialwise.model.trial import NOT_MEASURED, Analysis, ErrorClass, FailReason
 from trialwise.procedures.base import Conclusion
-from trialwise.procedures.criterion_rows import Row, Rows
+from trialwise.procedures.criterion_rows import Row, Rows, sum_counts
 
 #: Inputs that were not asked are kept by name up to this number.
 _MOST_NAMED = 20
@@ -357,11 +357,8 @@ def _strata(
         return None
 
     stratum_of = dict(zip(experiment.input_ids, experiment.strata, strict=True))
-    counts: dict[str, tuple[int, int]] = {}
-    for name, (passed, trials) in rows.tally_inputs().items():
-        stratum = stratum_of[name] or "unnamed"
-        blocked, presented = counts.get(stratum, (0, 0))
-        counts[stratum] = blocked + passed, presented + trials
+    tried = rows.tally_inputs().items()
+    counts = sum_counts((stratum_of[name] or "unnamed", pair) for name, pair in tried)
     parts = [
         stats.ChallengeStratum(name=name, blocked=blocked, presented=presented)
         for name, (blocked, presented) in counts.items()
