@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialwise.model.claim import Intent
 from trialwise.model.evidence import Tally
 from trialwise.model.verdict import Caution, Decision, ObservedRate
 from trialwise.procedures.observational import decide_observational
@@ -27,10 +26,9 @@ def test_any_failure_fails_and_no_trial_is_inconclusive(trials: int, data: st.Da
 
 
 @pytest.mark.parametrize(("passed", "trials"), [(200, 200), (199, 200), (0, 200), (0, 0)])
-@pytest.mark.parametrize("intent", list(Intent))
-def test_there_is_nothing_inferential_about_it(passed: int, trials: int, intent: Intent) -> None:
+def test_there_is_nothing_inferential_about_it(passed: int, trials: int) -> None:
     """No alpha, no cutoff, no p-value, no bound, no rule: nothing to add to an envelope."""
-    finding = decide_observational("c", Tally(trials=trials, passed=passed), intent=intent)
+    finding = decide_observational("c", Tally(trials=trials, passed=passed))
 
     assert (finding.alpha, finding.design, finding.cutoff) == (None, None, None)
     assert (finding.p_value, finding.lower_bound, finding.rule) == (None, None, None)

@@ -205,12 +205,10 @@ class Rows(Sequence[Row]):
 
     def let_pass(self, is_meant: Callable[[Row], bool]) -> Rows:
         """Return all trials, as if those had passed of which something is true."""
-        row, several = self._source.row, len(SIGNS)
-        codes = {
-            code: code - code % several if is_meant(row(code)) else code for code in set(self.codes)
-        }
-        held = self._source.hold(map(codes.__getitem__, self.codes))
-        return Rows(self._source, self.places, held)
+        source, kinds = self._source, set(self.codes)
+        passing = {code: code - code % len(SIGNS) for code in kinds if is_meant(source.row(code))}
+        codes = (passing.get(code, code) for code in self.codes)
+        return Rows(source, self.places, source.hold(codes))
 
     # --- Trial by trial -----------------------------------------------------------------------
 

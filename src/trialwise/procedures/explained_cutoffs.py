@@ -20,6 +20,7 @@ from trialwise.model.verdict import Decision, Finding
 from trialwise.procedures import explanations
 from trialwise.procedures.base import AGREEING, LEFT_OUT_COUNTED
 from trialwise.procedures.chances import characterize
+from trialwise.procedures.explanations import Rows
 from trialwise.procedures.regression import FALSE_ALARM_EXCESS
 
 _Cutoff: TypeAlias = stats.ComplianceCutoff | stats.RegressionCutoff | stats.FiniteCorpusCutoff
@@ -43,7 +44,7 @@ def explain_compliance(finding: Finding) -> tuple[Section, ...]:
     """The test of a required rate, where the rate comes from, and the numbers of the cutoff."""
     design = cast("stats.ComplianceCutoff | None", finding.design)
     usual, reference = _state_requirement(finding, design)
-    rows: explanations.Rows = []
+    rows: Rows = []
     if design is not None and design.cutoff is not None:
         size, null = _compliance_size(design, finding.plan), "the required rate is not exceeded"
         achieved = _list_achieved_confidence(finding, design)
@@ -95,7 +96,7 @@ def explain_corpus(finding: Finding) -> tuple[Section, ...]:
 
 def _state_requirement(
     finding: Finding, design: stats.ComplianceCutoff | stats.FiniteCorpusCutoff | None
-) -> tuple[tuple[str, str], explanations.Rows]:
+) -> tuple[tuple[str, str], Rows]:
     """The two hypotheses about a required rate, and where the rate comes from."""
     required = finding.threshold.required_rate
     if required is None and design is not None:
@@ -111,8 +112,8 @@ def _lay_out(
     finding: Finding,
     design: _Cutoff | None,
     usual: tuple[str, str],
-    reference: explanations.Rows,
-    inference: explanations.Rows,
+    reference: Rows,
+    inference: Rows,
 ) -> tuple[Section, ...]:
     passes = ""
     if finding.estimator is not None:
@@ -131,12 +132,12 @@ def _lay_out(
 def _infer(
     finding: Finding,
     design: _Cutoff,
-    size: explanations.Rows,
+    size: Rows,
     null: str,
     *,
     threshold: float | None = None,
     achieved: Sequence[tuple[str, str]] = (),
-) -> explanations.Rows:
+) -> Rows:
     assert design.cutoff is not None
     share = design.cutoff / design.trials
     rows = [("Integer cutoff", f"c = {design.cutoff}, displayed as c/n = {share:.6f}")]
@@ -162,7 +163,7 @@ def _infer(
 _POOR, _DOUBTFUL = 5, 10
 
 
-def _list_adequacy(design: _Cutoff) -> explanations.Rows:
+def _list_adequacy(design: _Cutoff) -> Rows:
     """Whether the normal approximation behind Wilson's bound has enough of both outcomes (§8.1)."""
     # In rationals, so that 100 trials at 0.9 have 10 failures and not a little less.
     exact = as_written(design.reference_rate)
@@ -175,9 +176,7 @@ def _list_adequacy(design: _Cutoff) -> explanations.Rows:
     return [("Normal approximation", f"{says}: {counts}, {side} {limit} (§8.1)")]
 
 
-def _list_achieved_confidence(
-    finding: Finding, design: stats.ComplianceCutoff
-) -> explanations.Rows:
+def _list_achieved_confidence(finding: Finding, design: stats.ComplianceCutoff) -> Rows:
     """The confidence at which these counts just show the required rate (§6.1)."""
     counts = finding.tally.passed, finding.tally.trials, design.required_rate
     if not finding.tally.trials:
@@ -191,7 +190,7 @@ def _list_achieved_confidence(
     return [("Achieved confidence", exact), ("", f"{normal}, approximate")]
 
 
-def _compliance_size(design: stats.ComplianceCutoff, plan: CriterionPlan) -> explanations.Rows:
+def _compliance_size(design: stats.ComplianceCutoff, plan: CriterionPlan) -> Rows:
     """The error rate the integer cutoff really has: method, reference, tail, meaning (§10.3)."""
     tail = f"P_(p = {design.required_rate:g})(K ≥ {design.cutoff})"
     required = plan.threshold.required_rate
@@ -214,8 +213,8 @@ def _compliance_size(design: stats.ComplianceCutoff, plan: CriterionPlan) -> exp
     ]
 
 
-def _regression_size(design: stats.RegressionCutoff) -> explanations.Rows:
-    rows: explanations.Rows = []
+def _regression_size(design: stats.RegressionCutoff) -> Rows:
+    rows: Rows = []
     wilson, reference = design.rule == "wilson", design.reference_rate
     if design.achieved_size is not None:
         tail = f"P_(p = {reference:g})(K < {design.cutoff})" if wilson else "P(FAIL), unchanged"
@@ -237,7 +236,7 @@ def _regression_size(design: stats.RegressionCutoff) -> explanations.Rows:
     return rows
 
 
-def _list_difference(finding: Finding) -> explanations.Rows:
+def _list_difference(finding: Finding) -> Rows:
     """The rate minus the baseline's, bounded on the side that the verdict is about."""
     found = finding.difference
     if found is None:
@@ -249,7 +248,7 @@ def _list_difference(finding: Finding) -> explanations.Rows:
     return [("Rate minus baseline's", f"{bound}, {how}")]
 
 
-def _corpus_size(design: stats.FiniteCorpusCutoff) -> explanations.Rows:
+def _corpus_size(design: stats.FiniteCorpusCutoff) -> Rows:
     if isinstance(design.size, stats.Undefined):
         return [("Achieved size", f"undefined: {design.size.reason}")]
     short = f"{design.required_successes - 1} of {design.corpus_size}"
@@ -261,7 +260,7 @@ def _corpus_size(design: stats.FiniteCorpusCutoff) -> explanations.Rows:
     ]
 
 
-def _diagnostic_z(finding: Finding, design: _Cutoff, threshold: float | None) -> explanations.Rows:
+def _diagnostic_z(finding: Finding, design: _Cutoff, threshold: float | None) -> Rows:
     """Wald's z, for orientation: it is not the operative test (§7.1)."""
     tally = finding.tally
     if tally.trials != design.trials or threshold is None or not 0 < threshold < 1:
@@ -274,9 +273,7 @@ def _diagnostic_z(finding: Finding, design: _Cutoff, threshold: float | None) ->
     ]
 
 
-def _describe_baseline(
-    design: stats.RegressionCutoff, reference: BaselineReference | None
-) -> explanations.Rows:
+def _describe_baseline(design: stats.RegressionCutoff, reference: BaselineReference | None) -> Rows:
     observed = f"{design.baseline_successes} of {design.baseline_trials} successes"
     rows = [] if reference is None else _identify_baseline(reference)
     rows += [
@@ -296,7 +293,7 @@ def _describe_baseline(
     return [*rows, ("Derived threshold", derived)]
 
 
-def _identify_baseline(reference: BaselineReference) -> explanations.Rows:
+def _identify_baseline(reference: BaselineReference) -> Rows:
     expires = reference.expires_at
     until = "none declared" if expires is None else expires.isoformat(" ", "minutes")
     if (left := reference.days_left) is not None:  # when the run started

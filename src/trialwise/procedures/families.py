@@ -153,13 +153,12 @@ def size_families(runs: Sequence[tuple[Contract, RunOptions]]) -> list[RunOption
     for contract, options in runs:
         if options.correction != "none":
             sizes[options.family] += count_decisions(contract)
-    return [
-        # A family of criteria that cannot be wrong, such as `never_fails`, has none.
-        replace(options, family_size=max(1, sizes[options.family]))
-        if options.correction != "none" and options.family_size is None
-        else options
-        for _, options in runs
-    ]
+    sized = [options for _, options in runs]
+    for place, options in enumerate(sized):
+        if options.correction != "none" and options.family_size is None:
+            # A family of criteria that cannot be wrong, such as `never_fails`, has none.
+            sized[place] = replace(options, family_size=max(1, sizes[options.family]))
+    return sized
 
 
 def advise_correction(decisions: int, level: float) -> str:
@@ -215,16 +214,11 @@ def plan_corrected(
         and criterion.method != "wald",
     )
     if not alone.counting.stops_early:
-        return _explain_shortage(alone, situation, decisions) or alone.change(
-            family=family, curtailed=False, looks=()
-        )
+        whole = alone.change(family=family, curtailed=False, looks=())
+        return _explain_shortage(alone, situation, decisions) or whole
+    alpha, beta = criterion.wrong_fail / decisions, criterion.wrong_pass / decisions
     # `power` says the same as `beta`, which stands here instead of it.
-    share = replace(
-        criterion,
-        alpha=criterion.wrong_fail / decisions,
-        beta=criterion.wrong_pass / decisions,
-        power=None,
-    )
+    share = replace(criterion, alpha=alpha, beta=beta, power=None)
     split = plan_criterion(share, situation)
     if isinstance(split, Refused):
         return Refused(f"with 1/{decisions} of the error limits (correction), {split.reason}")

@@ -86,12 +86,11 @@ class MeanScore(base.Procedure):
         tally, scores, design = counts.tally, counts.rows.scores, _design_of(plan)
         if not scores:
             return base.Conclusion.without_trials(tally)
-        mean = math.fsum(scores) / len(scores)
+        mean, ground = math.fsum(scores) / len(scores), None
         interval, required = design.bound(scores), design.required_mean
         # A sum of decimals may be an ulp beside the decimal that it stands for.
         gap = Fraction(mean).limit_denominator(10**9) - as_written(required)
         observed = ObservedRate.from_gap(gap)
-        ground = None
         decision, is_below = Decision.PASS, interval.high < required
         if interval.low < required:
             is_open = design.undecided == "inconclusive" and not is_below

@@ -142,9 +142,7 @@ class Observational(base.Procedure):
 PROCEDURE = Observational()
 
 
-def decide_observational(
-    criterion: str, tally: Tally, *, intent: Intent = Intent.VERIFICATION
-) -> Finding:
+def decide_observational(criterion: str, tally: Tally) -> Finding:
     """Report whether any failure was observed: exact on the run, silent about the population.
 
     >>> finding = decide_observational("no-pii", Tally(trials=200, passed=200))
@@ -152,7 +150,7 @@ def decide_observational(
     <Decision.PASS: 'PASS'>
     """
     plan = CriterionPlan(criterion=criterion, procedure=PROCEDURE.name, trials=tally.trials)
-    return PROCEDURE.conclude(plan, base.Counts(tally=tally, intent=intent)).to_finding(plan)
+    return PROCEDURE.conclude(plan, base.Counts(tally=tally)).to_finding(plan)
 
 
 def plan_measurement(criterion: Criterion, situation: base.Situation) -> CriterionPlan:

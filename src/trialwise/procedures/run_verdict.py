@@ -84,6 +84,7 @@ def decide_run(
         findings = [_aborted(one, to_fail=plan.options.abort.to_fail) for one in findings]
     enforced = any(one.enforced for one in plan.latency)
     ends = {name: stops.get(name, stop) for name in by_experiment}
+    summaries = (_summary(one, by_experiment[one.name], ends[one.name]) for one in plan.experiments)
     verdict = compose(
         findings,
         LATENCY.decide(plan, by_experiment, ends),
@@ -95,9 +96,7 @@ def decide_run(
         plan=plan,
         run_id=run_id,
         started_at=started_at,
-        experiments=tuple(
-            _summary(one, by_experiment[one.name], ends[one.name]) for one in plan.experiments
-        ),
+        experiments=tuple(summaries),
         spending=spending,
         stop=stop,
         aborted=message or (f"The run {STOPS[stop].predicate}." if stop.is_premature else ""),
