@@ -160,8 +160,8 @@ def _as_share(value: float) -> str:
 
 def _write_rule(design: SequentialDesign) -> Section:
     """Return the rule in counts; a browser shows the whole of a long one."""
-    passing = list(sequential_designs.list_passing_steps(design))
-    failing = list(sequential_designs.list_failing_steps(design))
+    passing = sequential_designs.list_passing_steps(design)
+    failing = sequential_designs.list_failing_steps(design)
     blocks: list[Block] = [Prose(paragraphs=sequential_designs.describe_rule(design))]
     if max(len(passing), len(failing)) > sequential_designs.MOST_STEPS:
         whole = (

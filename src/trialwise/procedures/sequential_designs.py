@@ -189,7 +189,7 @@ MOST_STEPS, FIRST_STEPS, LAST_STEPS = 12, 7, 2
 
 def describe_rule(design: SequentialDesign) -> tuple[str, ...]:
     """When a design says PASS and FAIL, in trials and failures, and what is left in the end."""
-    passes, fails = list(list_passing_steps(design)), list(list_failing_steps(design))
+    passes, fails = list_passing_steps(design), list_failing_steps(design)
     looks = f"Looking every {design.batch} trials: " if design.batch > 1 else ""
     rest = f"What is open after {design.cap} trials is INCONCLUSIVE."
     if design.always_decides:
@@ -216,28 +216,19 @@ def _leave_out_middle(steps: list[str]) -> list[str]:
     return [*steps[:FIRST_STEPS], "…", *steps[-LAST_STEPS:]]
 
 
-def list_passing_steps(design: SequentialDesign) -> Iterator[tuple[int, int]]:
+def list_passing_steps(design: SequentialDesign) -> list[tuple[int, int]]:
     """(failures, trials): the first look at which this many failures PASS, where a run can be."""
-    shown = -1
+    first: dict[int, int] = {}
     for n, low, _ in _list_reached(design):
-        most = design.accept[n]
-        if most > shown and most >= low:
-            yield most, n
-            shown = most
+        if design.accept[n] >= low:
+            first.setdefault(design.accept[n], n)
+    return [*first.items()]
 
 
-def list_failing_steps(design: SequentialDesign) -> Iterator[tuple[int, int]]:
+def list_failing_steps(design: SequentialDesign) -> list[tuple[int, int]]:
     """(failures, trials): the last look at which this many failures FAIL, where a run can be."""
-    last: tuple[int, int] | None = None
-    for n, _, high in _list_reached(design):
-        fewest = design.reject[n]
-        if fewest > high:
-            continue
-        if last is not None and fewest > last[0]:
-            yield last
-        last = fewest, n
-    if last is not None:
-        yield last
+    reached = [(n, high) for n, _, high in _list_reached(design)]
+    return [*{design.reject[n]: n for n, high in reached if design.reject[n] <= high}.items()]
 
 
 def _list_reached(design: SequentialDesign) -> Iterator[tuple[int, int, int]]:
