@@ -94,11 +94,9 @@ class Corpus(compliance.Compliance):
         case = ClaimedCounts(plan, counts)
         if case.claim.population is PopulationClaim.NO_GENERALISATION:
             return _describe(case)
-        alpha = plan.alpha
-        if alpha is None and plan.design is not None:
-            # Planned whole, with trials that the analysis leaves out: only a part is known.
-            alpha = cast("stats.FiniteCorpusCutoff", plan.design).alpha
-        return _conclude_corpus(case, alpha, plan)
+        # Of a corpus planned whole only a part is known where the analysis leaves out trials.
+        planned = cast("stats.FiniteCorpusCutoff", plan.design)
+        return _conclude_corpus(case, planned.alpha if plan.alpha is None else plan.alpha, plan)
 
     def advise_trials(self, plan: CriterionPlan, conclusion: Conclusion) -> str:
         """Advise nothing: a corpus has no more inputs than it has."""
@@ -120,9 +118,8 @@ class Corpus(compliance.Compliance):
     def characterize(self, plan: CriterionPlan, intent: Intent) -> Characteristic:
         """Return the error of a part of the corpus; a rate that is counted has none."""
         if plan.alpha is None:
-            reason = "describes this run only"
-            if plan.decision_rule == _WHOLE:
-                reason = "counts the whole corpus and estimates nothing"
+            whole = "counts the whole corpus and estimates nothing"
+            reason = whole if plan.decision_rule == _WHOLE else "describes this run only"
             return Characteristic(uncounted=dict.fromkeys(Decision, reason))
         return limit_by_levels(plan)
 
@@ -140,23 +137,19 @@ class Corpus(compliance.Compliance):
 PROCEDURE = Corpus()
 
 
-def _conclude_corpus(case: ClaimedCounts, alpha: float | None, plan: CriterionPlan) -> Conclusion:
+def _conclude_corpus(case: ClaimedCounts, alpha: float, plan: CriterionPlan) -> Conclusion:
     k, n, N = case.tally.passed, case.tally.trials, case.inputs
     if any(trials > 1 for _, trials in case.counts.values()) or n > N:
-        raise InvalidArgument(
-            "outcomes", f"{n} trials", f"take each of the corpus's {N} inputs at most once"
-        )
+        allowed = f"take each of the corpus's {N} inputs at most once"
+        raise InvalidArgument("outcomes", f"{n} trials", allowed)
     if n == N:
         return _conclude_whole(case, N)
-    if alpha is None:
-        raise InvalidArgument("alpha", None, "be given for this claim")
     if n == 0:
         return case.conclude_nothing("")
     design = stats.finite_corpus_cutoff(case.required_rate, n, N, alpha=alpha)
     if design.cutoff is None:
-        return case.conclude_nothing(
-            f"at least {design.minimum_trials} of the corpus's {N} are needed"
-        )
+        needed = f"at least {design.minimum_trials} of the corpus's {N} are needed"
+        return case.conclude_nothing(needed)
     observed = compliance.observed_status(case.tally, case.required_rate)
     decision = Decision.PASS if k >= design.cutoff else Decision.FAIL
     limits = partial(stats.finite_corpus_interval, k, n, N, confidence=complement(alpha))

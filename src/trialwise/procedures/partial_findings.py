@@ -178,13 +178,8 @@ def state_small_smoke(
         return (
             f"{passed}; {design.trials} trials cannot show {required}, {design.minimum_trials} can."
         )
-    shown = floor_percent(bound)
+    shown = f"{math.floor(bound * 100)} %"
     return f"smoke: {passed}; shows at least {shown}, not the required {required}."
-
-
-def floor_percent(rate: float) -> str:
-    """Return a rate in whole percent, rounded down so that a bound still holds."""
-    return f"{math.floor(rate * 100)} %"
 
 
 def state_smoke(decision: Decision | None, observed: ObservedRate, rate: str, fact: str) -> str:
@@ -206,7 +201,7 @@ def state_smoke(decision: Decision | None, observed: ObservedRate, rate: str, fa
 def describe_small_smoke(plan: CriterionPlan, required: float, bound: float) -> str:
     """Describe the rule of a smoke run that is too small for its requirement, before it runs."""
     least = math.ceil(as_written(required) * plan.trials)
-    shown = floor_percent(bound)
+    shown = f"{math.floor(bound * 100)} %"
     needed = cast("stats.ComplianceCutoff", plan.design).minimum_trials
     return (
         f"{SMOKE_PASS} with at least {least} of {plan.trials}, on the observed rate alone: "

@@ -267,8 +267,7 @@ def decide_regression(
     >>> finding.decision, finding.cutoff
     (<Decision.FAIL: 'FAIL'>, 88)
     """
-    planned = tally.trials if planned_trials is None else planned_trials
-    size = max(require_count("planned_trials", planned), tally.trials, 1)
+    size = max(require_count("planned_trials", planned_trials or 0), tally.trials, 1)
     design = _design(baseline, size, alpha, rule)
     plan = CriterionPlan(
         criterion=criterion,

@@ -318,12 +318,16 @@ def contain(
         rows: The counted trials.
         stop: Why no further trial was counted.
     """
-    role = SamplingRole(experiment.role)
+    role, is_whole = SamplingRole(experiment.role), stop is StopReason.COMPLETE
     if role not in CHALLENGES:
         return conclusion
-    unsupported = _explain_unsupported(role, plan, stop)
-    if unsupported:
-        note = Note(kind=NoteKind.GUARDRAIL, text=unsupported)
+    why = "" if is_whole else _NOT_WHOLE
+    if plan.claim.population is not PopulationClaim.SUPERPOPULATION:
+        why = _ONLY_THESE
+    if role is SamplingRole.RED_TEAM:
+        why = _RED_TEAM
+    if why:  # no bound on the guardrail follows
+        note = Note(kind=NoteKind.GUARDRAIL, text=why)
         return replace(conclusion, notes=(*conclusion.notes, note))
     evidence, tally = conclusion.evidence, conclusion.tally
     if criterion.alpha is None or criterion.estimator is not None or not rows:
@@ -339,15 +343,6 @@ def contain(
         residual = _residual(plan.prevalence, bound)
         evidence = replace(evidence, containment_strata=strata, residual=residual)
     return replace(conclusion, evidence=evidence)
-
-
-def _explain_unsupported(role: SamplingRole, plan: Plan, stop: StopReason) -> str:
-    """Explain why no bound on the guardrail follows, or nothing."""
-    if role is SamplingRole.RED_TEAM:
-        return _RED_TEAM
-    if plan.claim.population is not PopulationClaim.SUPERPOPULATION:
-        return _ONLY_THESE
-    return "" if stop is StopReason.COMPLETE else _NOT_WHOLE
 
 
 def _strata(
