@@ -97,6 +97,7 @@ class Situation:
 
         The documents behind the rule sets `wilson` and `fisher` call that a FAIL.
         """
+        # The companion knows no third decision: what is not shown does not comply (§3.2).
         usual = "inconclusive" if self.options.rule == "exact" else "fail"
         return (criterion.undecided or usual) == "inconclusive"
 
@@ -337,7 +338,8 @@ class Procedure:
             return null, alternative
         if shown is None or shown == required:
             return f"p ≤ {required:g}: {null}", f"p > {required:g}: {alternative}"
-        # With a margin a PASS rules out less than what is required.
+        # With a margin a PASS rules out less than what is required, and a reader who took the
+        # usual hypotheses for those of this test would believe in a stronger claim.
         margin = f"{required:g} less the margin"
         return f"p ≤ {shown:g}: at or below {margin}", f"p > {shown:g}: above {margin}"
 
@@ -405,6 +407,8 @@ class Procedure:
         derived = self.derive_design(scaled)
         if derived is None:
             return scaled
+        # A cutoff is computed again and never scaled: counts are whole, so that half a level is
+        # not half a cutoff.
         return replace(scaled, design=derived, cutoff=getattr(derived, "cutoff", None))
 
     def knows_rate(self, finding: Finding) -> bool:

@@ -150,6 +150,7 @@ def bound_errors(parts: Iterable[Part], wrong: Decision) -> ErrorBound | None:
         for one, error in found
         if error is None
     )
+    # Each input that is decided on its own can be wrong on its own.
     values = [error.value for one, error in counted for _ in range(one.streams)]
     largest = max(values, default=None)
     value = largest if wrong is Decision.PASS else math.fsum(values)
@@ -371,6 +372,7 @@ def _join(wrong: Decision, plan: CriterionPlan, before: Sequence[OpenRun]) -> tu
     errors = [one.error_of(wrong) for one in runs]
     rate = next((one.rate for one in errors if one is not None), None)
     curves = [one.at for one in runs if one.at is not None]
+    # What cut a run short may have depended on its counts: its curve then says nothing.
     if rate is None or len(curves) < len(runs) or not all(one.is_whole for one in before):
         # A run is INCONCLUSIVE at most as often as it is not decided wrongly.
         return 1 - math.prod(1 - (1.0 if one is None else one.value) for one in errors), False

@@ -402,6 +402,8 @@ def _infeasible(claim: Claim, plan: _Plan) -> Iterator[_Doubt]:
     low = 0.0 if isinstance(found, Undefined) else found.low
     if low >= required:
         return
+    # As many as a rule that counts every trial alike would take: about, since the design effect
+    # is known only once there are failures.
     needed = minimum_trials(required, alpha=alpha)
     unit = "trials, by weight" if claim.estimator is Estimator.STRATIFIED else "inputs, tried alike"
     yield _refuse_to_verify(
@@ -427,6 +429,7 @@ def _finite_corpus(plan: _Plan) -> Iterator[_Doubt]:
             f"not know: give trials ({N} for the whole corpus), or claim fixed-inputs"
         )
     elif plan.procedure.compares_baseline:
+        # The binomial law is too wide here: it errs towards fewer decisions, never towards more.
         doubt = _warn if n <= as_written(SMALL_FRACTION) * N else _refuse_to_verify
         yield doubt(
             f"A regression rule takes its trials as binomial, although {n} of {N} inputs "

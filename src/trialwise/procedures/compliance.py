@@ -103,6 +103,8 @@ class Compliance(base.Procedure):
         if tally.trials == 0:
             return base.Conclusion.without_trials(tally)
         shown = plan.threshold.alternative_rate or required
+        # The cutoff is that of the trials that count. Trials that were not measured are left out,
+        # whatever they would have said, so that their number says nothing about the rate.
         design = stats.compliance_cutoff(shown, tally.trials, alpha=alpha, rule=known(plan.rule))
         observed, is_smoke = observed_status(tally, required), intent is Intent.SMOKE
         if design.cutoff is not None:
@@ -370,6 +372,8 @@ def decision_interval(
             size, most = plan.trials, plan.trials - tally.failed
         ends = wilson_low(k, size, upper_z(below)), wilson_high(most, size, upper_z(above))
         return stats.Interval(*ends, confidence=confidence, method="Wilson, approximate")
+    # The upper end is the lower end of the failures, so that both come from one computation and
+    # a rate of 1 has an upper end of exactly 1.
     ends = clopper_pearson_low(k, n, below), 1 - clopper_pearson_low(n - k, n, above)
     return stats.Interval(*ends, confidence=confidence, method="Clopper-Pearson, exact")
 
@@ -382,7 +386,9 @@ def rate_interval(
         return None
     if base.has_agreeing_interval(plan):
         return decision_interval(plan, tally, rule, is_whole=stop is StopReason.COMPLETE)
-    confidence = complement(plan.alpha)  # as 0.1.0 did
+    # As 0.1.0 did: two-sided at 1 − alpha, whichever side the decision is about. A stored record
+    # has to give the interval that it was written with.
+    confidence = complement(plan.alpha)
     make = stats.wilson_interval if rule == "wilson" else stats.clopper_pearson
     found = make(tally.passed, tally.trials, confidence=confidence)
     return found if stop is StopReason.COMPLETE else found.after_early_stop()
@@ -438,6 +444,7 @@ def _advise_trials(tally: Tally, design: stats.ComplianceCutoff) -> str:
     rate, required = tally.rate, design.required_rate
     if rate is None or rate <= required:
         return ""
+    # The normal approximation is enough for advice: what decides later is exact.
     spread = upper_z(design.alpha) * math.sqrt(required * (1 - required))
     spread += upper_z(_MISSED) * math.sqrt(rate * (1 - rate))
     needed = math.ceil((spread / (rate - required)) ** 2)

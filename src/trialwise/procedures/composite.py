@@ -106,7 +106,8 @@ def compose(
         *(("latency", one.constraint, one.decision or undecided) for one in timed),
         *(("gate", one.gate, one.decision) for one in gates if one.decision is not None),
     ]
-    # What is not enforced cannot fail. What could not be decided is not a PASS either.
+    # What is not enforced cannot fail. What could not be decided is not a PASS either: a build
+    # that turns green because every judge was left out would be believed.
     unproven = findings and not counting and Dimension.FUNCTIONAL not in left_out
     nothing = Decision.INCONCLUSIVE if unproven else Decision.PASS
     decision = combine(found for _, _, found in enforced) or nothing
@@ -206,6 +207,8 @@ def _is_contradicted(finding: Finding) -> bool:
         return False
     baseline = threshold.baseline if threshold.required_rate is None else None
     required = threshold.required_rate if baseline is None else baseline.rate
+    # A PASS says that the rate is above the alternative, so too many failures contradict it. A
+    # FAIL says that it is below the required one, so too many passes do.
     rate = as_written(required or 0.0)
     if passes:
         rate = 1 - as_written(threshold.alternative_rate or 0.0)

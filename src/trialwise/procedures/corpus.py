@@ -82,7 +82,8 @@ class Corpus(compliance.Compliance):
             trials=planned,
             cutoff=design.required_successes if whole else design.cutoff,
             design=design,
-            # A rate of the whole corpus is known only once all of it was tried.
+            # A rate of the whole corpus is known only once all of it was tried. Then there is no
+            # level: nothing was sampled, so no sampling error can be limited.
             curtailed=situation.options.curtail and not whole,
             each_input=False,
             most_failing=most,
@@ -152,6 +153,7 @@ def _conclude_corpus(case: ClaimedCounts, alpha: float, plan: CriterionPlan) -> 
         return case.conclude_nothing(needed)
     observed = compliance.observed_status(case.tally, case.required_rate)
     decision = Decision.PASS if k >= design.cutoff else Decision.FAIL
+    # Hypergeometric and not binomial: what was tried cannot be drawn again (§8.4.6).
     limits = partial(stats.finite_corpus_interval, k, n, N, confidence=complement(alpha))
     low, interval, ground = limits(side="lower").interval.low, limits().interval, None
     if (level := plan.failing.fail_alpha) is not None:

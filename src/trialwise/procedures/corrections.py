@@ -303,6 +303,7 @@ def _weigh_stop(finding: Finding, levels: tuple[float, float]) -> _Weight:
     n, f = finding.tally.trials, finding.tally.failed
     above = stopped_tails(design, n, f, design.p1).good
     below = stopped_tails(design, n, f, design.p0).bad
+    # The tail of an end at a boundary is at most the level that the boundary was made for.
     if design.method is not Method.WALD:
         # An error may exceed its level by rounding; Wald's are approximate.
         above = min(above, design.beta) if finding.decision is Decision.PASS else above
@@ -331,6 +332,7 @@ def _leave_open(finding: Finding, decision: Decision) -> Finding:
     evidence = finding.evidence
     if _find_ground(finding) is not None:
         evidence = replace(evidence, ground=NOT_SHOWN)  # type: ignore[call-arg]
+    # What is known of acting on another decision does not carry over to this one.
     caution = finding.caution if finding.decision is decision else None
     return replace(finding, decision=decision, evidence=evidence, caution=caution)
 

@@ -160,6 +160,7 @@ def matched_estimate(
         model: stats.ModelMethod = claim.estimator.value  # type: ignore[assignment]
         return stats.modelled_rate(tallies, confidence=confidence, method=model, bounds=bounds)
     by_input = claim.estimand is TargetEstimand.PROMPT_WEIGHTED
+    # Weighing calls alike lets an input that was repeated often speak for the others (§8.2.1).
     estimate = stats.prompt_weighted if by_input else stats.call_weighted
     return estimate(
         tallies,
@@ -223,6 +224,7 @@ def conclude_estimated(plan: CriterionPlan, counts: Counts) -> Conclusion:
         return case.conclude_nothing(reason, leaves_open=leaves_open)
     low, high = found.interval.low, other.interval.high
     is_below = high < case.required_rate
+    # A design of which no result could be a PASS must not FAIL: its size decided, not the service.
     without_failure = {name: (trials, trials) for name, (_, trials) in case.counts.items()}
     perfect = match(without_failure, alpha=alpha).interval
     best = 1.0 if isinstance(perfect, stats.Undefined) else perfect.low

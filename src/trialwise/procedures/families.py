@@ -281,6 +281,8 @@ def find_share(plan: CriterionPlan, trials: int, *, is_look: bool) -> float:
 
     if not plan.judging.looks:
         return 1.0
+    # Each look spends a part of the error and the end the rest, so that together they spend it
+    # once, however often somebody looked.
     shares = {look.trials: look.share for look in plan.judging.looks}
     return shares.get(trials, LAST_SHARE) if is_look else LAST_SHARE
 

@@ -178,6 +178,7 @@ def _decide(
     if len(heard) == len(rows):
         answers = [decide(one, required, alpha) for one in corrections]
     else:
+        # Bonferroni: a part of the error for the share of replies, the rest for their rate.
         share = stats.clopper_pearson(len(heard), len(rows), confidence=1 - _OF_SHARE * alpha)
         # The rate is the share of replies times the rate among them: divided, a limit for that.
         limit = required / max(share.high if kindly else share.low, required / 2)
@@ -196,6 +197,7 @@ def _decide(
     first, second = answers
     if first.decision is second.decision:
         return (second, first) if _needs(second) > _needs(first) else (first, second)
+    # They differ, and what both say is all that holds under the assumptions of either.
     if first.decision is Decision.INCONCLUSIVE:
         return first, second
     return replace(second, decision=Decision.INCONCLUSIVE), first
@@ -220,7 +222,8 @@ def _decide_by(
             trials_needed=nothing,
             correction=correction,
         )
-    # Boxes were decided by two-sided intervals at the same level.
+    # Boxes were decided by two-sided intervals at the same level. The tests ask about one
+    # direction, so that the interval with this end has twice the error.
     is_tested = bool(plan.judging.corrected_by)
     return stats.decide_judged(
         sum(outcomes),

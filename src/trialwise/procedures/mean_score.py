@@ -86,6 +86,7 @@ class MeanScore(base.Procedure):
         tally, scores, design = counts.tally, counts.rows.scores, _design_of(plan)
         if not scores:
             return base.Conclusion.without_trials(tally)
+        # Added exactly, so that the order in which trials came back cannot move the mean.
         mean, ground = math.fsum(scores) / len(scores), None
         interval, required = design.bound(scores), design.required_mean
         # A sum of decimals may be an ulp beside the decimal that it stands for.
@@ -194,6 +195,7 @@ def summarize_scores(
     if not scores:
         return None
     mean = math.fsum(scores) / len(scores)
+    # A claim about these trials alone, or about a corpus, has no population to infer about.
     if claim.population in _COUNTED:
         return ScoreSummary(mean=mean, interval=None, trials=len(scores))
     if plan.procedure == MeanScore.name:

@@ -80,6 +80,7 @@ def word_more_trials(plan: CriterionPlan, tally: Tally) -> str:
 
 def _find_chance(plan: CriterionPlan, tally: Tally, rate: float) -> float | None:
     """Return the chance of a PASS or FAIL by the end; None where the counts do not tell."""
+    # Neither a corrected nor a weighted rate is decided by how many passed.
     limits, left = plan.limits, plan.trials - tally.trials
     if plan.judging.errors is not None or plan.estimator is not None:
         return None

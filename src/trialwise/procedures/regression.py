@@ -71,6 +71,8 @@ class Regression(base.Procedure):
             if isinstance(chosen, base.Refused):
                 return chosen
             design, alpha = chosen, chosen.alpha
+        # A baseline that never passed cannot be fallen below, so there is nothing to look for on
+        # the way. The other rule sets have no test whose errors count several looks.
         elif trials is None and rule == "exact" and found.passed:
             limit, waits = situation.trial_limit(criterion), not situation.options.curtail
             design = designs.plan_stages(criterion, counts, limit, waits=waits)
@@ -187,6 +189,7 @@ class Regression(base.Procedure):
         def at(rate: float) -> characteristic.Chance:
             if design.accept:
                 return designs.chance_of_stages(design, rate)
+            # What is no FAIL is a PASS: a fixed comparison leaves nothing open.
             fails = _power_at(plan, design, rate) or 0.0
             if rate == design.reference_rate and design.design_false_alarm is not None:
                 fails = design.design_false_alarm
@@ -303,6 +306,7 @@ def _conclude(
             refusals=(design.refusal,) if design.refusal else (),
             statement=statement,
         )
+    # The cutoff itself PASSes: it is the fewest successes that the test does not reject.
     fails = tally.passed < design.cutoff
     is_joint = getattr(plan.design, "counts_choices", False)
     return base.Conclusion(

@@ -114,6 +114,8 @@ def find_fewest_trials(
     # Power is not quite monotone: a few trials less may do where a cutoff falls well.
     while less := [n for n in range(max(1, fewest - _NEAR), fewest) if is_enough(n)]:
         fewest = less[0]
+    # Fisher's rule takes no test larger than its baseline, as its reference cases ask. Elsewhere
+    # the search has to end: beyond twice the larger run a cutoff of 0 does not become another.
     most = size if design.rule == "fisher" else 2 * max(fewest, size)
     plan = partial(stats.regression_cutoff, passed, size, alpha=alpha, rule=design.rule)
     return next((n for n in range(fewest, most + 1) if plan(n).cutoff), None)
@@ -164,7 +166,8 @@ def find_common_size(criterion: Criterion, size: int) -> int:
         criterion: What is promised.
         size: Trials of the baseline.
     """
-    # The variances of a rate and of one lower by the loss are largest around one half.
+    # The variances of a rate and of one lower by the loss are largest around one half. Were the
+    # size taken from the baseline's own count, its sampling would choose the test as well.
     passed = min(size, math.ceil(size * (1 + criterion.loss) / 2))
     alternative = rate_below(passed / size, criterion.loss)
     return find_usual_size(criterion, (passed, size), alternative, "exact")
@@ -280,7 +283,8 @@ def shorten_stages(planned: stats.RegressionCutoff, trials: int) -> stats.Regres
     if planned.scheme is None:
         level = final_level(planned.alpha)
         return stats.regression_cutoff(*counts, trials, alpha=level, rule=planned.rule)
-    # What the boundaries did not signal, no further test may: they spend all of alpha.
+    # What the boundaries did not signal, no further test may: they spend all of alpha. A second
+    # test at the end would be a second chance of a false alarm.
     fewest = planned.trials - known(planned.cutoff) + 1
     cutoff = max(0, trials - (planned.reject[trials] if planned.reject else fewest) + 1)
     open_end = replace(planned, accept=(), reject=(), scheme=None)

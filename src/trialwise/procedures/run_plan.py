@@ -211,7 +211,8 @@ def _count_further(
     asks_every = any(one.counting.asks_every_input for one in criteria)
     if not asks_every or any(one.counting.each_input for one in criteria):
         return 0
-    # A balanced order leaves nothing out once every slot is drawn.
+    # A balanced order leaves nothing out once every slot is drawn. Independent draws may miss any
+    # input but one, and a prohibition that was not tried on an input is not known to hold there.
     most = len(sampling.inputs) - 1
     if draw != "independent":
         most = min(most, sampling.slots - trials)

@@ -73,6 +73,8 @@ def decide_run(
         ended = stops.get(experiment.name, stop)
         return decide_criterion(criterion, plan, experiment, by_experiment[experiment.name], ended)
 
+    # Decided alone, then corrected, then withdrawn: later trials speak against a decision as it
+    # stands, and no correction may bring back what they took.
     findings = [decide(criterion) for criterion in plan.criteria]
     if plan.correction != "none":
         from trialwise.procedures.corrections import correct_findings
@@ -321,6 +323,7 @@ class _Stream(NamedTuple):
         if self.criterion.others.withdrawn_by is None:
             return None
         places = self._find_places(rows)
+        # Places never lie before their position, and the first that lies behind it is the gap.
         gap = bisect_right(range(len(places)), 0, key=lambda k: places[k] - k)
         later = self._leave_out(rows[decided_at:gap]).keep(lambda row: not row.is_unjudged)
         return Tally(trials=len(later), passed=later.passed)

@@ -59,7 +59,8 @@ class Sequential(base.Procedure):
         design = make(criterion, cap, situation)
         if isinstance(design, base.Refused):
             return design
-        # A boundary that no run reaches, because it gives up before, is no PASS either.
+        # A boundary that no run reaches, because it gives up before, is no PASS either. Asked at
+        # a rate of 1, where no reply fails: what cannot pass there can pass nowhere.
         if design.operating_characteristic(1.0).passes == 0:
             if situation.verifies:
                 return base.Refused(designs.explain_no_pass(criterion, design))
@@ -157,6 +158,8 @@ def _conclude(plan: CriterionPlan, tally: Tally, intent: Intent) -> base.Conclus
     design = cast("SequentialDesign", plan.design)
     verdict = design.decide(tally.trials, tally.failed)
     decision = verdict or Decision.INCONCLUSIVE
+    # Both chances are counted over all paths to the end, not bounded by Wald's inequalities, so
+    # that the sentence about errors states what this design really does.
     good = design.operating_characteristic(design.p0)
     bad = design.operating_characteristic(design.p1)
     observed = observed_status(tally, design.p0) if tally.trials else ObservedRate.NOT_APPLICABLE
@@ -186,6 +189,7 @@ def _conclude(plan: CriterionPlan, tally: Tally, intent: Intent) -> base.Conclus
 
 def _log_ratio(tally: Tally, design: SequentialDesign) -> float | None:
     """Return ln of how much likelier the counts are at the required rate than at the lower one."""
+    # One rate has no ratio to itself, and at 0 or 1 a single outcome would make it infinite.
     if design.p0 == design.p1 or not 0 < design.p1 < design.p0 < 1:
         return None
     passed = tally.passed * math.log(design.p0 / design.p1)
@@ -291,6 +295,7 @@ def _advise(decision: Decision, tally: Tally, design: SequentialDesign) -> str:
     """Say how many trials would probably decide at the rate that was seen."""
     if decision is not Decision.INCONCLUSIVE:
         return ""
+    # The naive rate of a run that stopped is off in the direction in which it stopped.
     rate = design.estimate(tally.trials, tally.failed)
     level, likely = upper_z(min(design.alpha, design.beta)), upper_z(0.2)
     spread = level * math.sqrt(design.p0 * (1 - design.p0)) + likely * math.sqrt(rate * (1 - rate))

@@ -88,6 +88,7 @@ def choose_shared(
         least: Trials that are run in any case.
         cache: Where designs that do not ship with the package are kept between runs.
     """
+    # Another cap would change which runs are left open, and that is what the user was told.
     if usual.batch > 1 or not usual.always_decides:
         return usual
 

@@ -278,6 +278,7 @@ def _drift(passed: Sequence[int]) -> tuple[float | None, float | None, float | N
     if half == 0:
         return None, None, None
     early, late, rest = sum(passed[:half]), sum(passed[half:]), len(passed) - half
+    # Permuting the order keeps the number of passes, which is what Fisher's test is given.
     worse = stats.fisher_one_sided(early, half, late, rest)
     better = stats.fisher_one_sided(late, rest, early, half)
     return early / half, late / rest, min(1.0, 2 * worse, 2 * better)
