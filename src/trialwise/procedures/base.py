@@ -181,9 +181,7 @@ class Counts:
     @property
     def unasked(self) -> Sequence[str]:
         """The inputs without a trial that measured something, in the order of the list."""
-        known = () if self.experiment is None else self.experiment.input_ids
-        asked = self.rows.keep(lambda row: not row.is_excused).input_ids
-        return [name for name in known if name not in asked]
+        return [] if self.experiment is None else self.rows.list_unasked(self.experiment.input_ids)
 
     @property
     def by_input(self) -> dict[str, tuple[int, int]]:

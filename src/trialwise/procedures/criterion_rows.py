@@ -249,6 +249,11 @@ class Rows(Sequence[Row]):
         """The inputs that were tried."""
         return set(map(self._source.table.names.__getitem__, set(self._inputs)))
 
+    def list_unasked(self, inputs: Iterable[str]) -> list[str]:
+        """List the inputs without a trial that measured something, in their order."""
+        asked = self.keep(lambda row: not row.is_excused).input_ids
+        return [name for name in inputs if name not in asked]
+
     def tally_inputs(self) -> dict[str, tuple[int, int]]:
         """Return the successes and the trials of each input that was tried, in their order."""
         trials = Counter(self._inputs)

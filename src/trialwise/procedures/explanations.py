@@ -109,16 +109,15 @@ def list_precision(finding: Finding, bound_method: str, *, corpus: int | None = 
         # What was tried of a corpus is known: only the rest varies (§8.4.6).
         error *= math.sqrt((corpus - n) / (corpus - 1))
         formula = "√(p̂(1−p̂)/n · (N−n)/(N−1))"
-    rows = [("Standard error", f"{formula} = {as_computed(error)}")]
-    if interval is None:
-        plain = stats.wilson_interval(tally.passed, tally.trials)
-        rows.append(("95 % Wilson interval", f"{as_brackets(plain)}, descriptive"))
-    else:
-        rows.append((name_interval(interval), f"{as_brackets(interval)}, {interval.method}"))
+    name, method = "95 % Wilson interval", "descriptive"
+    if interval is not None:
+        name, method = name_interval(interval), interval.method
+    ends = as_brackets(interval or stats.wilson_interval(tally.passed, tally.trials))
+    rows = [("Standard error", f"{formula} = {as_computed(error)}"), (name, f"{ends}, {method}")]
     if finding.lower_bound is not None:
-        method = "by the matched estimator" if finding.estimator is not None else bound_method
+        how = "by the matched estimator" if finding.estimator is not None else bound_method
         bound = f"p_L({finding.alpha:g}) = {as_computed(finding.lower_bound)}"
-        rows.append(("Lower bound", f"{bound}, {method}, one-sided"))
+        rows.append(("Lower bound", f"{bound}, {how}, one-sided"))
     return rows
 
 
@@ -294,12 +293,9 @@ def _list_predictive(finding: Finding, design: stats.RegressionCutoff) -> Rows:
     baseline = design.baseline_successes, design.baseline_trials
     found = stats.predictive_cutoff(*baseline, design.trials, alpha=design.alpha)
     says = "PASS" if finding.tally.passed >= found.cutoff else "FAIL"
-    rows = [
-        (
-            "Posterior predictive",
-            f"{says}: K ≥ {found.cutoff} of {design.trials} PASSes; beta-binomial, Jeffreys prior",
-        )
-    ]
+    how = "beta-binomial, Jeffreys prior"
+    cutoff = f"K ≥ {found.cutoff} of {design.trials} PASSes"
+    rows = [("Posterior predictive", f"{says}: {cutoff}; {how}")]
     if not isinstance(found.design_false_alarm, stats.Undefined):
         event = "of runs FAIL if nothing has changed"
         rows.append(("", _compare(found.design_false_alarm, design.alpha, event)))
@@ -309,23 +305,12 @@ def _list_predictive(finding: Finding, design: stats.RegressionCutoff) -> Rows:
 def _list_margin_test(
     finding: Finding, design: stats.RegressionCutoff, margin: float, method: Method
 ) -> Rows:
-    tally, alpha = finding.tally, design.alpha
-    found = stats.noninferiority(
-        design.baseline_successes,
-        design.baseline_trials,
-        tally.passed,
-        tally.trials,
-        margin=margin,
-        alpha=alpha,
-        method=method,
-    )
+    alpha, test = design.alpha, (finding.tally.passed, finding.tally.trials)
+    baseline, trials = (design.baseline_successes, design.baseline_trials), design.trials
+    found = stats.noninferiority(*baseline, *test, margin=margin, alpha=alpha, method=method)
+    rate = baseline[0] / baseline[1]
     size = stats.noninferiority_size(
-        design.baseline_trials,
-        design.trials,
-        margin=margin,
-        baseline_rate=design.baseline_successes / design.baseline_trials,
-        alpha=alpha,
-        method=method,
+        baseline[1], trials, margin=margin, baseline_rate=rate, alpha=alpha, method=method
     )
     shown = "shown" if found.noninferior else "not shown"
     claim = f"a loss of less than {as_points(margin)} is {shown}, p = {as_computed(found.p_value)}"

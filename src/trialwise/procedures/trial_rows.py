@@ -51,9 +51,7 @@ def count_trials(rows: Rows) -> grounds.TrialCounts:
 
 def cover_inputs(rows: Rows, experiment: ExperimentPlan) -> grounds.InputCoverage:
     """Return how many of an experiment's inputs were asked, and which were not."""
-    asked = rows.keep(lambda row: not row.is_excused).input_ids
-    unasked = [name for name in experiment.input_ids if name not in asked]
-    inputs = len(experiment.input_ids)
+    unasked, inputs = rows.list_unasked(experiment.input_ids), len(experiment.input_ids)
     named = tuple(unasked[:_MOST_NAMED])
     return grounds.InputCoverage(inputs=inputs, asked=inputs - len(unasked), unasked=named)
 
@@ -66,9 +64,7 @@ def compare_later(before: Rows, after: Rows) -> tuple[Note, ...]:
     if not before or not after:
         return ()
     early, late = before.passed, after.passed
-    worse = stats.fisher_one_sided(early, len(before), late, len(after))
-    better = stats.fisher_one_sided(late, len(after), early, len(before))
-    if 2 * min(worse, better) >= NOTABLE:
+    if _compare_rates((early, len(before)), (late, len(after))) >= NOTABLE:
         return ()
     text = (
         f"it was decided at trial {len(before)}, on {early} of {len(before)}; of the {len(after)} "
@@ -279,9 +275,13 @@ def _drift(passed: Sequence[int]) -> tuple[float | None, float | None, float | N
         return None, None, None
     early, late, rest = sum(passed[:half]), sum(passed[half:]), len(passed) - half
     # Permuting the order keeps the number of passes, which is what Fisher's test is given.
-    worse = stats.fisher_one_sided(early, half, late, rest)
-    better = stats.fisher_one_sided(late, rest, early, half)
-    return early / half, late / rest, min(1.0, 2 * worse, 2 * better)
+    return early / half, late / rest, _compare_rates((early, half), (late, rest))
+
+
+def _compare_rates(one: tuple[int, int], other: tuple[int, int]) -> float:
+    """Return Fisher's two-sided p-value of two pairs of passes and trials."""
+    worse, better = stats.fisher_one_sided(*one, *other), stats.fisher_one_sided(*other, *one)
+    return min(1.0, 2 * worse, 2 * better)
 
 
 # --- What a challenge sampling says of its guardrail (§1.4.5b) ------------------------------------
