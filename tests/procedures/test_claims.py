@@ -635,8 +635,6 @@ def test_a_corpus_repeats_nothing() -> None:
         decide_claimed("c", {"a": (1, 2)}, CORPUS, 0.9, corpus_size=5)
     with pytest.raises(InvalidArgument, match="at most once"):
         decide_claimed("c", {"a": (1, 1), "b": (1, 1)}, CORPUS, 0.9, corpus_size=1)
-    with pytest.raises(InvalidArgument, match="alpha"):
-        decide_claimed("c", {"a": (1, 1)}, CORPUS, 0.9, alpha=None, corpus_size=5)
 
 
 def test_no_trial_of_a_corpus_is_no_evidence() -> None:

@@ -137,35 +137,24 @@ class Compliance(base.Procedure):
         self, plan: CriterionPlan, conclusion: base.Conclusion, stop: StopReason, run: Plan
     ) -> base.Conclusion:
         """Add an interval, and how many trials would show a rate that was met but not shown."""
-        completed = super().complete(plan, conclusion, stop, run)
-        if conclusion.caution is Caution.STRANDS_DISAGREE and not completed.advice:
-            completed = replace(completed, advice=self.advise_trials(plan, conclusion))
+        completed, tally = super().complete(plan, conclusion, stop, run), conclusion.tally
+        weighed = CutoffEvidence.of(completed.evidence)
+        design = cast("stats.ComplianceCutoff | None", weighed.design or plan.design)
+        if conclusion.caution is Caution.STRANDS_DISAGREE and not completed.advice and design:
+            completed = replace(completed, advice=_advise_trials(tally, design))
         if getattr(completed.evidence, "interval", None) is not None:
             return completed
-        weighed = CutoffEvidence.of(completed.evidence)
         is_failed = conclusion.decision is not Decision.PASS and not stop.is_premature
         if is_failed and base.has_agreeing_interval(plan):
-            is_whole = stop is StopReason.COMPLETE
-            ground = find_ground(plan, conclusion.tally, is_whole=is_whole)
+            ground = find_ground(plan, tally, is_whole=stop is StopReason.COMPLETE)
             weighed = replace(weighed, ground=ground)
             if ground and stop is StopReason.CURTAILED:
                 statement = f"{completed.statement} {_GROUNDS[ground]}"
                 completed = replace(completed, statement=statement)
-        found = self.find_interval(plan, conclusion.tally, stop, run.rule)
+        # Where only an estimator could give an interval, there is none.
+        is_plain = plan.estimator is None
+        found = rate_interval(plan, tally, stop, run.rule) if is_plain else None
         return replace(completed, evidence=replace(weighed, interval=found))
-
-    def advise_trials(self, plan: CriterionPlan, conclusion: base.Conclusion) -> str:
-        """Say how many trials would show the observed rate with a power of 80 %."""
-        design = CutoffEvidence.of(conclusion.evidence).design or plan.design
-        if design is None:
-            return ""
-        return _advise_trials(conclusion.tally, cast("stats.ComplianceCutoff", design))
-
-    def find_interval(
-        self, plan: CriterionPlan, tally: Tally, stop: StopReason, rule: stats.Rule
-    ) -> stats.Interval | None:
-        """Find the interval of a rate without one; none where only an estimator could give it."""
-        return None if plan.estimator is not None else rate_interval(plan, tally, stop, rule)
 
     def assure(self, plan: CriterionPlan, intent: Intent) -> str:
         """Say what alpha controls."""

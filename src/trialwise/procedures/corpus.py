@@ -16,11 +16,11 @@ from trialwise.documents.blocks import Section
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import Intent, PopulationClaim
 from trialwise.model.criterion import Criterion
-from trialwise.model.evidence import CutoffEvidence, PValue, StopReason, Tally
-from trialwise.model.plan import CriterionPlan
+from trialwise.model.evidence import CutoffEvidence, PValue, StopReason
+from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.verdict import Decision, Finding
 from trialwise.procedures import compliance
-from trialwise.procedures.base import Conclusion, Counts, Refused, Situation, known
+from trialwise.procedures.base import Conclusion, Counts, Procedure, Refused, Situation, known
 from trialwise.procedures.characteristic import Characteristic, limit_by_levels
 from trialwise.procedures.estimated_rates import NOT_POSTERIOR, ClaimedCounts
 from trialwise.stats.finite import exact_tail, most_failing_successes, tail
@@ -95,20 +95,20 @@ class Corpus(compliance.Compliance):
         case = ClaimedCounts(plan, counts)
         if case.claim.population is PopulationClaim.NO_GENERALISATION:
             return _describe(case)
-        # Of a corpus planned whole only a part is known where the analysis leaves out trials.
-        planned = cast("stats.FiniteCorpusCutoff", plan.design)
-        return _conclude_corpus(case, planned.alpha if plan.alpha is None else plan.alpha, plan)
+        return _conclude_corpus(case, plan)
 
-    def advise_trials(self, plan: CriterionPlan, conclusion: Conclusion) -> str:
-        """Advise nothing: a corpus has no more inputs than it has."""
-        return ""
-
-    def find_interval(
-        self, plan: CriterionPlan, tally: Tally, stop: StopReason, rule: stats.Rule
-    ) -> stats.Interval | None:
-        """Find the interval: a binomial one while trials are missing, then the claim's own."""
-        is_whole = stop is StopReason.COMPLETE
-        return None if is_whole else compliance.rate_interval(plan, tally, stop, rule)
+    def complete(
+        self, plan: CriterionPlan, conclusion: Conclusion, stop: StopReason, run: Plan
+    ) -> Conclusion:
+        """Add an interval while trials are missing: a binomial one, then the claim's own."""
+        # No number of trials is advised: a corpus has no more inputs than it has.
+        completed = Procedure.complete(self, plan, conclusion, stop, run)
+        if getattr(completed.evidence, "interval", None) is not None:
+            return completed
+        is_whole, tally = stop is StopReason.COMPLETE, conclusion.tally
+        found = None if is_whole else compliance.rate_interval(plan, tally, stop, run.rule)
+        weighed = replace(CutoffEvidence.of(completed.evidence), interval=found)
+        return replace(completed, evidence=weighed)
 
     def describe_rule(self, plan: CriterionPlan) -> str:
         """Say which count, or which observed rate, PASSes."""
@@ -138,13 +138,16 @@ class Corpus(compliance.Compliance):
 PROCEDURE = Corpus()
 
 
-def _conclude_corpus(case: ClaimedCounts, alpha: float, plan: CriterionPlan) -> Conclusion:
+def _conclude_corpus(case: ClaimedCounts, plan: CriterionPlan) -> Conclusion:
     k, n, N = case.tally.passed, case.tally.trials, case.inputs
     if any(trials > 1 for _, trials in case.counts.values()) or n > N:
         allowed = f"take each of the corpus's {N} inputs at most once"
         raise InvalidArgument("outcomes", f"{n} trials", allowed)
     if n == N:
         return _conclude_whole(case, N)
+    # Of a corpus planned whole only a part is known where the analysis leaves out trials.
+    planned = cast("stats.FiniteCorpusCutoff", plan.design)
+    alpha = planned.alpha if plan.alpha is None else plan.alpha
     if n == 0:
         return case.conclude_nothing("")
     design = stats.finite_corpus_cutoff(case.required_rate, n, N, alpha=alpha)

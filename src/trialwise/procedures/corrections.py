@@ -188,10 +188,8 @@ def describe_guarantee(families: Sequence[Family]) -> str:
         families: As each of its members knows it; where levels differ, the largest is kept.
     """
     label, controls, dependence = CLAIMS[families[0].correction]
-    passes, fails = (
-        as_percent(max(levels))
-        for levels in zip(*((one.wrong_pass, one.wrong_fail) for one in families), strict=True)
-    )
+    passes = as_percent(max(one.wrong_pass for one in families))
+    fails = as_percent(max(one.wrong_fail for one in families))
     together = f"the {families[0].decisions} decisions that are corrected together ({label})"
     said = f"Any of {together} is a wrong PASS in at most {passes} of runs, and any a wrong FAIL"
     said += f" in at most {fails}"

@@ -58,7 +58,8 @@ def select_baseline(
     declared = tuple(covariates)
 
     def distance(baseline: Baseline) -> tuple[int, ...]:
-        found = [covariate_severity(name, declared) for name in _differing(baseline, profile)]
+        names = differing_covariates(baseline.covariates, profile)
+        found = [covariate_severity(name, declared) for name in names]
         return tuple(found.count(severity) for severity in Severity)
 
     # The nearest index, not the newest: a newer baseline of another region is no reference
@@ -131,13 +132,9 @@ def _match(baseline: Baseline, profile: Mapping[str, str]) -> str:
     then, now = baseline.covariates, profile
     differences = [
         f"{name}: {then.get(name, 'not recorded')} then, {now.get(name, 'not declared')} now"
-        for name in _differing(baseline, profile)
+        for name in differing_covariates(baseline.covariates, profile)
     ]
     return "; ".join(differences) or "OK"
-
-
-def _differing(baseline: Baseline, profile: Mapping[str, str]) -> tuple[str, ...]:
-    return differing_covariates(baseline.covariates, profile)
 
 
 def _age(baseline: Baseline) -> tuple[object, ...]:
