@@ -314,6 +314,8 @@ def forecast_together(plans: Iterable[Plan]) -> tuple[Together, ...]:
             for chance in one.chances
             if chance.meaning in meanings
         ]
+        # Whether criteria fail together nobody knows beforehand, so both ends are given: what
+        # holds if they are independent, and what holds whatever their dependence.
         decisions = sum(streams for streams, _ in chances)
         if decisions < 2:
             continue

@@ -66,6 +66,7 @@ class RuleError:
     @property
     def value(self) -> float:
         """The most that is known of it: exact where it can be, else the limit."""
+        # At one state only, the error may be larger at another, where the limit still holds.
         known = [one for one in (self.actual, self.allowed) if one is not None]
         return known[0] if self.is_worst else max(known)
 
@@ -198,6 +199,8 @@ def count_mean_trials(limits: Limits, rate: float) -> float | None:
     # A run of a fixed size needs no walk; `check` does.
     from trialwise.stats.sequential.walks import Rule, characteristic
 
+    # As failures after n trials: it PASSes once the cutoff's successes are in, FAILs once more have
+    # failed than it allows, and is left open once neither can be reached.
     open_from = size - cutoff + 1
     futile = [(open_from, n - most - 1) for n in range(size + 1)] if limits.ends_open else []
     rule = Rule([n - cutoff for n in range(size + 1)], [size - most] * (size + 1), futile)

@@ -313,6 +313,7 @@ def observed_status(tally: Tally, required_rate: float) -> ObservedRate:
 
 def lower_bound(tally: Tally, alpha: float, rule: stats.Rule) -> float:
     """Return the one-sided lower bound at alpha itself, since 1 − alpha may round to 1."""
+    # Both take the tail probability itself: a confidence near 1 loses the digits that matter.
     if rule == "wilson":
         return wilson_low(tally.passed, tally.trials, upper_z(alpha))
     return clopper_pearson_low(tally.passed, tally.trials, alpha)

@@ -32,6 +32,7 @@ def combine(decisions: Iterable[Decision]) -> Decision | None:
     >>> combine([Decision.PASS, Decision.INCONCLUSIVE])
     <Decision.INCONCLUSIVE: 'INCONCLUSIVE'>
     """
+    # One known failure is enough to know the whole, and one gap enough not to know it.
     seen = set(decisions)
     for decision in (Decision.FAIL, Decision.INCONCLUSIVE, Decision.PASS):
         if decision in seen:

@@ -318,6 +318,7 @@ def _weigh_evidence(finding: Finding, levels: tuple[float, float]) -> _Weight:
     low = stats.anytime_interval(k, n, confidence=1 - levels[0], side="lower")
     high = stats.anytime_interval(k, n, confidence=1 - levels[1], side="upper")
     interval = replace(_join(low, high), confidence=complement(sum(levels)))
+    # An e-value may be 0 in doubles, and 1/e is then as large as no evidence can be.
     return (
         1 / max(1e-300, stats.e_value(k, n, shown, direction="above")),
         1 / max(1e-300, stats.e_value(k, n, required, direction="below")),

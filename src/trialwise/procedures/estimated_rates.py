@@ -150,6 +150,7 @@ def matched_estimate(
     """
     if require_open_rate("alpha", alpha) >= 0.5:
         raise InvalidArgument("alpha", alpha, "be below 0.5: a bound needs more than even odds")
+    # Two-sided, so that each end alone is a bound at alpha: a PASS asks about the lower one only.
     confidence = float(1 - 2 * as_written(alpha))
     if claim.estimator is Estimator.STRATIFIED:
         parts = _strata(claim, counts, weights, strata)

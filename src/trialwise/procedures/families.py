@@ -176,6 +176,7 @@ def find_family_size(contract: Contract, options: RunOptions) -> int:
     counted = count_decisions(contract)
     if options.family_size is None or options.correction == "none":
         return counted
+    # Fewer than are made would divide the level by too little, and the error would be exceeded.
     if options.family_size < counted:
         allowed = f"be at least {counted}: this many decisions are made here"
         raise InvalidArgument("family_size", options.family_size, allowed)

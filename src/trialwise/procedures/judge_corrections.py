@@ -257,6 +257,7 @@ def _told_of_all(
     # Where not even flawless replies would be enough of all trials, the rate is too low.
     holds = kindly if is_beyond else answer.decision is decision
     shown = decision if holds else Decision.INCONCLUSIVE
+    # Not every trial gives a reply, so that it takes more of them than of replies.
     needed = answer.trials_needed
     trials = needed if isinstance(needed, stats.Undefined) else math.ceil(needed * per_reply)
     return replace(answer, required_rate=required, decision=shown, trials_needed=trials)

@@ -19,7 +19,8 @@ from trialwise.procedures.partial_findings import conclude_short
 
 NO_FAILURE_OBSERVED = "NO FAILURE OBSERVED"
 
-#: Trials of a run that asks only whether anything fails, where nobody says how many.
+#: Trials of a run that asks only whether anything fails, where nobody says how many. Without a
+#: failure they put the failure probability below 3 % (rule of three).
 USUAL_PROBES = 100
 #: The same, of each input.
 USUAL_REPEATS = 10
@@ -76,6 +77,7 @@ class Observational(base.Procedure):
             return conclude_short(plan, counts)
         if plan.counting.asks_every_input and counts.unasked and counts.tally.trials:
             return _leave_open(counts)
+        # The absence of a failure is never certain early, whatever the limits of the plan say.
         return super().decide(plan, replace(counts, decision=None))
 
     def conclude(self, plan: CriterionPlan, counts: base.Counts) -> base.Conclusion:

@@ -43,6 +43,8 @@ def find_procedure(name: str) -> Procedure:
     Raises:
         InvalidArgument: Neither trialwise nor an installed distribution has such a procedure.
     """
+    # Nothing that is installed takes the place of a built-in: a record names its procedure, and
+    # has to be decided again by the same one.
     if name in _BUILT_IN:
         module, _, held_by = _BUILT_IN[name].partition(":")
         found: Procedure = getattr(import_module(module), held_by or "PROCEDURE")

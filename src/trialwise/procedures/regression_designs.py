@@ -111,7 +111,8 @@ def find_fewest_trials(
     passed, size, alpha = design.baseline_successes, design.baseline_trials, design.alpha
     is_enough = partial(_is_enough, criterion, design, alternative)
     fewest = find_first(0, _find_feasible(design), is_enough)
-    # Power is not quite monotone: a few trials less may do where a cutoff falls well.
+    # Power is not quite monotone: a few trials less may do where a cutoff falls well, since the
+    # cutoff is a whole number and the size jumps with it.
     while less := [n for n in range(max(1, fewest - _NEAR), fewest) if is_enough(n)]:
         fewest = less[0]
     # Fisher's rule takes no test larger than its baseline, as its reference cases ask. Elsewhere

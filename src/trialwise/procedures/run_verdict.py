@@ -226,6 +226,7 @@ class _Stream(NamedTuple):
             )
             is_failed = conclusion.decision is Decision.FAIL
             is_unreached = is_unreached and is_failed and not is_counted
+        # A service that nobody reached has not failed: a wrong address would look like an outage.
         if is_unreached and not plan.options.abort.to_fail:
             # Nobody asked for a FAIL where no trial was measured.
             tally = conclusion.tally if counts_all else Tally(trials=0, passed=0)

@@ -104,6 +104,7 @@ def reference_of(
         file: Where the baseline is kept.
         now: When the run starts.
     """
+    # Told at the start of the run: a record must not read differently the day after.
     expires = baseline.expires_at
     left = None if expires is None or now is None else (expires - now) / timedelta(days=1)
     # Counts are copied, so that the verdict can be checked when the file of the baseline is gone.

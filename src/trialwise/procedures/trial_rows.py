@@ -108,6 +108,8 @@ def diagnose_rows(rows: Rows, *, deciding: int | None = None) -> grounds.Diagnos
     if deciding is not None:
         rows = rows.select([place != deciding for place in rows.places])
     found = diagnose(array("B", rows.passes))
+    # The share is of all trials, the last one included: it says how much could be checked, and
+    # not whether trials depend on each other.
     share = untestable / trials if trials else None
     return replace(found, untestable_share=share, warnings=(*found.warnings, *warnings))
 
