@@ -32,7 +32,6 @@ from trialwise.stats.confidence_sequences import anytime_interval
 from trialwise.stats.result_types import Interval
 from trialwise.stats.sequential.bound import MOST_TRIALS
 from trialwise.stats.sequential.design import SequentialDesign
-from trialwise.stats.sequential.walks import OperatingCharacteristic
 
 
 class Sequential(base.Procedure):
@@ -158,21 +157,17 @@ def _conclude(plan: CriterionPlan, tally: Tally, intent: Intent) -> base.Conclus
     design = cast("SequentialDesign", plan.design)
     verdict = design.decide(tally.trials, tally.failed)
     decision = verdict or Decision.INCONCLUSIVE
-    # Both chances are counted over all paths to the end, not bounded by Wald's inequalities, so
-    # that the sentence about errors states what this design really does.
-    good = design.operating_characteristic(design.p0)
-    bad = design.operating_characteristic(design.p1)
     observed = observed_status(tally, design.p0) if tally.trials else ObservedRate.NOT_APPLICABLE
     is_open = decision is Decision.INCONCLUSIVE
     caution = None if is_open else Caution.for_decision(decision, observed)
-    qualifications = _qualify(decision, tally, design, observed, (good, bad))
+    qualifications = _qualify(decision, tally, design, observed)
     return base.Conclusion(
         decision=decision,
         tally=tally,
         evidence=grounds.SequentialEvidence(
             interval=_interval(tally, plan, is_stop=verdict is not None),
             estimate=None if verdict is None else design.estimate(tally.trials, tally.failed),
-            power=1 - bad.passes,
+            power=1 - design.operating_characteristic(design.p1).passes,
             log_ratio=_log_ratio(tally, design),
             stopped_p_value=find_p_value(verdict, tally, design),
         ),
@@ -182,7 +177,7 @@ def _conclude(plan: CriterionPlan, tally: Tally, intent: Intent) -> base.Conclus
         observed_rate=observed,
         caution=caution if tally.trials else Caution.ZERO_EVALUABLE,
         statement=state_stop(verdict, tally, design, intent),
-        confidence_statement=_error_rates(design, good, bad),
+        confidence_statement=_error_rates(design),
         notes=tuple(Note(kind=NoteKind.QUALIFICATION, text=text) for text in qualifications),
     )
 
@@ -228,11 +223,7 @@ def _describe(design: SequentialDesign) -> str:
 
 
 def _qualify(
-    decision: Decision,
-    tally: Tally,
-    design: SequentialDesign,
-    observed: ObservedRate,
-    chances: tuple[OperatingCharacteristic, OperatingCharacteristic],
+    decision: Decision, tally: Tally, design: SequentialDesign, observed: ObservedRate
 ) -> Iterator[str]:
     # Boundaries lie between the two rates: a PASS may rest on fewer successes than are asked.
     if decision is Decision.PASS and observed is ObservedRate.BELOW_THRESHOLD:
@@ -244,7 +235,8 @@ def _qualify(
     # A strict design leaves rates near the required one open on purpose, and its advice says so.
     if design.p0 == design.p1 or design.always_decides:
         return
-    good, bad = (f"{100 * one.inconclusive:.1f} %" for one in chances)
+    ends = [design.operating_characteristic(rate).inconclusive for rate in (design.p0, design.p1)]
+    good, bad = (f"{100 * one:.1f} %" for one in ends)
     short = design.shortfall
     end = "." if short is None else f"; {short.smallest_cap} trials can decide all."
     yield (
@@ -308,13 +300,15 @@ def _advise(decision: Decision, tally: Tally, design: SequentialDesign) -> str:
     return f"About {count:,} trials would decide it in 80 % of runs, {seen}."
 
 
-def _error_rates(
-    design: SequentialDesign, good: OperatingCharacteristic, bad: OperatingCharacteristic
-) -> str:
+def _error_rates(design: SequentialDesign) -> str:
     """Return what alpha and beta are a property of, with the values the boundaries really have."""
+    # Both chances are counted over all paths to the end, not bounded by Wald's inequalities, so
+    # that the sentence about errors states what this design really does.
+    fails = _up(design.operating_characteristic(design.p0).fails)
+    passes = _up(design.operating_characteristic(design.p1).passes)
     return (
-        f"P(FAIL) ≤ {_up(good.fails)} at every true rate of {design.p0:g} or more, and P(PASS) ≤ "
-        f"{_up(bad.passes)} at every true rate of {design.p1:g} or less: counted over every "
+        f"P(FAIL) ≤ {fails} at every true rate of {design.p0:g} or more, and P(PASS) ≤ "
+        f"{passes} at every true rate of {design.p1:g} or less: counted over every "
         "way in which this design can end, for independent and stationary trials. It is not the "
         "probability that this verdict is wrong."
     )
