@@ -97,27 +97,21 @@ class MeanScore(base.Procedure):
             is_open = design.undecided == "inconclusive" and not is_below
             decision = Decision.INCONCLUSIVE if is_open else Decision.FAIL
             ground = SHOWN_BELOW if is_below else NOT_SHOWN
-        caution = Caution.for_decision(decision, observed)
-        label = ""
+        caution, label = Caution.for_decision(decision, observed), ""
         if _is_small_smoke(design, counts.intent, tally.trials):
             is_met = observed is not ObservedRate.BELOW_THRESHOLD
             decision = Decision.PASS if is_met else Decision.FAIL
             caution, label = Caution.FEASIBILITY_REFUSED, SMOKE_PASS if is_met else ""
         capital = stats.betting_capital(scores, required)
-        p = min(1.0, 1 / capital) if capital else 1.0
+        tail = "1 / capital against the required mean"
+        value = min(1.0, 1 / capital) if capital else 1.0
+        p_value = PValue(value=value, method="betting", tail=tail)
         conclusion = base.Conclusion(
             decision=decision,
             tally=tally,
             observed_rate=observed,
             caution=None if caution is Caution.ADEQUATE_POWER else caution,
-            evidence=MeanEvidence(
-                ground=ground,
-                estimate=mean,
-                interval=interval,
-                p_value=PValue(
-                    value=p, method="betting", tail="1 / capital against the required mean"
-                ),
-            ),
+            evidence=MeanEvidence(ground=ground, estimate=mean, interval=interval, p_value=p_value),
             label=label,
         )
         return replace(conclusion, statement=_state(conclusion, design, len(scores)))

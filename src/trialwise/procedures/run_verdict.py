@@ -218,14 +218,13 @@ class _Stream(NamedTuple):
         conclusion = self._conclude(counts)
         is_unreached = bool(used) and all(row.is_lost for row, _ in used.kinds)
         counts_all = self.analysis is Analysis.INTENT_TO_TREAT
-        if counts_all:
+        if counts_all and is_unreached:
             # One failure is all that `never_fails` waits for. A rate needs some measured trial, and
             # a request that was refused as wrong says nothing of either.
-            is_counted = criterion.counting.counts_every_trial and not all(
-                row.course.error_class is ErrorClass.CONFIGURATION for row, _ in used.kinds
-            )
-            is_failed = conclusion.decision is Decision.FAIL
-            is_unreached = is_unreached and is_failed and not is_counted
+            errors = {row.course.error_class for row, _ in used.kinds}
+            is_refused = errors == {ErrorClass.CONFIGURATION}
+            is_counted = criterion.counting.counts_every_trial and not is_refused
+            is_unreached = conclusion.decision is Decision.FAIL and not is_counted
         # A service that nobody reached has not failed: a wrong address would look like an outage.
         if is_unreached and not plan.options.abort.to_fail:
             # Nobody asked for a FAIL where no trial was measured.
