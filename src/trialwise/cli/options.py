@@ -470,4 +470,10 @@ output_option = build_output_option(
     match_format, list_endings(), "Write a report, by name or extension"
 )
 #: Options that several commands have, by the fields that hold them.
-_SHARED = {"as_json": json_option, "outputs": output_option, "quiet": quiet_option}
+_SHARED = {
+    "as_json": json_option,
+    "outputs": output_option,
+    "quiet": quiet_option,
+    "store": store_option,
+    "file": suite_option,
+}

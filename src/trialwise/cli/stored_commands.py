@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 
 from trialwise.cli import options
-from trialwise.cli.options import F, json_option, opt, output_option, store_option, suite_option
+from trialwise.cli.options import F, opt, output_option, store_option
 from trialwise.cli.process import ExitCode, output_of, say, say_json, say_page
 from trialwise.documents.numbers import as_count
 from trialwise.documents.printable import near
@@ -210,27 +210,27 @@ def _say_checked(checked: CheckedRuns, how: _Shown) -> None:
 # --- runs -----------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Listed:
+    """Which runs are listed.
+
+    Args:
+        last: Show the last N runs.
+        repair: Set the damaged lines of an unfinished run aside, so that it can be resumed.
+    """
+
+    last: Annotated[
+        int, opt("-n", "--last", type=click.IntRange(1), show_default=True, metavar="N")
+    ] = 20
+    store: Path | None
+    repair: Annotated[str | None, opt(metavar="RUN")] = None
+    as_json: bool
+
+
 @click.command("runs")
 @click.argument("contracts", nargs=-1, metavar="[CONTRACT]...")
-@click.option(
-    "-n",
-    "--last",
-    type=click.IntRange(1),
-    default=20,
-    show_default=True,
-    metavar="N",
-    help="Show the last N runs.",
-)
-@store_option
-@click.option(
-    "--repair",
-    metavar="RUN",
-    help="Set the damaged lines of an unfinished run aside, so that it can be resumed.",
-)
-@json_option
-def runs_command(
-    contracts: tuple[str, ...], last: int, store: Path | None, repair: str | None, as_json: bool
-) -> int:
+@options.declared(_Listed)
+def runs_command(contracts: tuple[str, ...], how: _Listed) -> int:
     """List stored runs, the newest first: verdict, start, number of trials and name.
 
     The arms of a comparison stand below it. `trialwise show NAME` shows a run or a comparison.
@@ -245,11 +245,11 @@ def runs_command(
     """
     from trialwise.pages.stored_runs import build_runs_page
 
-    chooser = RunChooser(store)
-    if repair is not None:
-        return _repair(chooser.runs.open(repair), as_json=as_json)
-    shown, compared, older = chooser.describe(contracts, last)
-    if as_json:
+    chooser = RunChooser(how.store)
+    if how.repair is not None:
+        return _repair(chooser.runs.open(how.repair), as_json=how.as_json)
+    shown, compared, older = chooser.describe(contracts, how.last)
+    if how.as_json:
         whole = {"schema": "trialwise.runs/1", "runs": shown}
         say_json({**whole, "comparisons": [*compared.values()]} if compared else whole)
     elif shown:
@@ -359,24 +359,26 @@ def report_command(
 # --- rerun ----------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rerun:
+    """Which trial is run again.
+
+    Args:
+        index: Number of the trial.
+        sampling: Sampling of the trial, where the contract has several.
+    """
+
+    index: Annotated[int, opt("--trial", type=click.IntRange(0))]
+    sampling: str | None = None
+    store: Path | None
+    file: Path | None
+    as_json: bool
+
+
 @click.command("rerun")
 @click.argument("run", default="latest", shell_complete=_complete)
-@click.option(
-    "--trial", "index", type=click.IntRange(0), required=True, help="Number of the trial."
-)
-@click.option("--sampling", help="Sampling of the trial, where the contract has several.")
-@store_option
-@suite_option
-@json_option
-def rerun_command(
-    run: str,
-    index: int,
-    sampling: str | None,
-    *,
-    store: Path | None,
-    file: Path | None,
-    as_json: bool,
-) -> int:
+@options.declared(_Rerun)
+def rerun_command(run: str, how: _Rerun) -> int:
     """Run one trial of a stored run again: the same input, the same seed.
 
     RUN is a run's name or folder, `latest`, or a contract, of which the latest run is meant. The
@@ -395,9 +397,9 @@ def rerun_command(
     from trialwise.runtime.running import find_trial, rerun_trial
     from trialwise.runtime.selecting import Selection, load
 
-    stored = RunChooser(store).find(run)
-    before, contract = find_trial(stored, index, sampling), stored.plan.contract
-    suite = load(file)
+    stored = RunChooser(how.store).find(run)
+    before, contract = find_trial(stored, how.index, how.sampling), stored.plan.contract
+    suite = load(how.file)
     ((_, chosen),) = Selection(names=(contract,)).choose([suite])
     done = rerun_trial(chosen.contract, chosen.options, before, redact=suite.redaction)
     asked = stored.texts().find_input(before)
@@ -409,7 +411,7 @@ def rerun_command(
         for one in done.trial.outcomes
         for name, word in list_checks(one, names[one.criterion])
     ]
-    if as_json:
+    if how.as_json:
         say_json(
             {
                 "schema": TRIALS_SCHEMA,

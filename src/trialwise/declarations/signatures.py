@@ -334,7 +334,9 @@ def declare_record(name: str, section: type, *more: Key, **rules: Any) -> Record
         more: Keys that are declared elsewhere.
         rules: Further arguments of `Record`.
     """
-    keys = (*derive_keys(section, texts="refused"), *more)
+    # A section is declared and never made: its fields are all that is asked of it.
+    made: Callable[..., Any] = dataclass(kw_only=True)(section)
+    keys = (*derive_keys(made, texts="refused"), *more)
     return Record(name, keys, doc=summarise(section), **rules)
 
 

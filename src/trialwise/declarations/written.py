@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from trialwise.errors import TrialwiseError
 
@@ -108,15 +108,19 @@ def _join(ours: Entries, theirs: Entries) -> Iterator[tuple[str, tuple[Node, Nod
             yield name, (key, lay_over(ours[name][1], value) if name in ours else value)
 
 
-class Reader(Protocol):
-    """What reads values: it takes problems, knows the environment and follows includes.
+class ValueRefused(TrialwiseError):
+    """A value is not what its key takes."""
 
-    What is done here is what a reader does that knows neither files nor an environment.
+
+class Reader:
+    """Reads values of Python: code reads files and the environment by itself.
+
+    The reader of a suite file collects problems, knows the environment and follows includes.
     """
 
-    takes_python: bool
+    takes_python = True
     """Whether values come from Python, where a number of seconds needs no unit."""
-    variables: Mapping[str, str]
+    variables: Mapping[str, str] = {}
     """The variables of the environment."""
 
     @property
@@ -124,9 +128,9 @@ class Reader(Protocol):
         """How many problems were reported so far."""
         return 0
 
-    def refuse(self, node: Node, message: str, *, hide: bool = False) -> Invalid:
+    def refuse(self, node: Node, message: str, *, hide: bool = False) -> Invalid:  # noqa: ARG002
         """Report a problem with a value."""
-        raise NotImplementedError
+        raise ValueRefused(message)
 
     def fill(self, node: Node, text: str) -> str | Invalid:  # noqa: ARG002
         """Replace the references to the environment in a text."""
@@ -158,6 +162,7 @@ class Reader(Protocol):
 
     def import_function(self, node: Node, path: str) -> Any:
         """Import a function that is named as `module:name`."""
+        self.refuse(node, f"{path} cannot be imported here: give the function itself")
 
     def file(self, text: str) -> Path:
         """Return a path from the folder of the suite."""
@@ -165,6 +170,7 @@ class Reader(Protocol):
 
     def read_json_file(self, node: Node, path: Path) -> Any:
         """Read a JSON document that the suite names."""
+        self.refuse(node, f"{path} cannot be read here: give the document itself")
 
 
 def show_value(node: Node) -> str:
@@ -181,29 +187,6 @@ def show_value(node: Node) -> str:
     # A terminal would obey control codes, and a suite may come from somebody else.
     text = "".join(one if one.isprintable() else "·" for one in str(node.value))
     return f"`{text[: _LONGEST_SHOWN - 1]}…`" if len(text) > _LONGEST_SHOWN else f"`{text}`"
-
-
-class ValueRefused(TrialwiseError):
-    """A value is not what its key takes."""
-
-
-class PythonReader(Reader):
-    """Reads Python values: code reads files and the environment by itself."""
-
-    takes_python = True
-    variables: Mapping[str, str] = {}
-
-    def refuse(self, node: Node, message: str, *, hide: bool = False) -> NoReturn:  # noqa: ARG002
-        """Raise a problem with a value."""
-        raise ValueRefused(message)
-
-    def read_json_file(self, node: Node, path: Path) -> Any:
-        """Refuse a file."""
-        self.refuse(node, f"{path} cannot be read here: give the document itself")
-
-    def import_function(self, node: Node, path: str) -> Any:
-        """Refuse a name."""
-        self.refuse(node, f"{path} cannot be imported here: give the function itself")
 
 
 # --- Which name was probably meant where somebody wrote one that does not exist -------------------

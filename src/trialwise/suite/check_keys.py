@@ -7,7 +7,6 @@ loaded when a suite names it, so that a suite pays for the checks it uses.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, NamedTuple
 from warnings import catch_warnings, simplefilter
@@ -361,7 +360,6 @@ def _find_key(name: str) -> Key | None:
 MORE_CHECKS = More(_find_key, lambda: extension_names(CHECKS))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class GraderSection:
     """A check that gives a reply a score from 0 to 1; a check that only passes or fails gives
     1 or 0.
@@ -375,7 +373,6 @@ class GraderSection:
     name: Annotated[str | None, Arg(default="that of the check")] = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RunGraderSection:
     """A check that grades each run for the gates `metrics` and `reliability`. It is reported, and
     promises nothing.

@@ -11,7 +11,7 @@ from typing import Any
 
 from trialwise.declarations.signatures import build_declared, setting_keys
 from trialwise.declarations.structures import Fields, Record
-from trialwise.declarations.written import INVALID, Invalid, PythonReader, Reader, to_node
+from trialwise.declarations.written import INVALID, Invalid, Reader, to_node
 from trialwise.errors import InvalidArgument
 from trialwise.model import contract
 from trialwise.model.baseline import Covariate
@@ -79,7 +79,7 @@ def read_parts(
             for item in (value if isinstance(value, list | tuple) else [value])
         )
     }
-    reader = PythonReader()
+    reader = Reader()
     fields = Record("marker", keys).read(to_node(written), "@pytest.mark.trials", reader)
     assert isinstance(fields, Fields)
     objects = {name: value for name, value in given.items() if name not in written}

@@ -71,7 +71,6 @@ class InputFile:
     delimiter: Annotated[str, Arg(kind=_Delimiter(), default="`,`")] = ","
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class InputSection:
     """One thing to ask the service.
 
@@ -145,7 +144,6 @@ INPUTS = Either(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SamplingSection:
     """A named list of inputs with its version and origin.
 

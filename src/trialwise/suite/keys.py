@@ -91,7 +91,6 @@ CRITERION = Record(
 
 
 # --- How a run is made -------------------------------------------------------
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LatencySection:
     """Limits on the latency of successful trials.
 
@@ -120,7 +119,6 @@ LATENCY = declare_record("latency", LatencySection, some_of=((*PERCENTILES, "bas
 CLAIM = Record("claim", derive_keys(Claim, texts="refused"), doc="What the verdict is about.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CovariateSection:
     """A condition that may change the rate. It is recorded and compared with the baseline's.
 
@@ -146,7 +144,6 @@ class CovariateSection:
 COVARIATE = declare_record("covariate", CovariateSection)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FactorSection:
     """A factor with its value, from the environment or as the service says it.
 
@@ -198,7 +195,6 @@ _SERVICE = Either(
 _SAME = "the arms of a contract have its inputs and criteria, so that they can be compared"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ArmSection:
     """A variant of a contract, which says what it changes. Arms are compared and not run alone.
 
@@ -316,7 +312,6 @@ REPORTS = Record(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StoreSection:
     """Folders for runs and baselines, relative to the suite's folder.
 

@@ -78,7 +78,7 @@ class EnvironmentText(str):
 
 
 @dataclass(eq=False)
-class Context:
+class Context(Reader):
     """One suite being read.
 
     An include is looked for only where a node is read as a part of the suite: what a suite holds as
@@ -88,7 +88,7 @@ class Context:
     takes_python = False
 
     path: Path
-    variables: Mapping[str, str]
+    variables: Mapping[str, str] = field()
     """The variables of the environment."""
     _: KW_ONLY
     without_services: bool = False

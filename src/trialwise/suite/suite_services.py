@@ -369,7 +369,6 @@ class JudgeSection:
 JUDGE_KEYS = derive_keys(JudgeSection, texts="refused")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PreferenceSection:
     """A judge that prefers one of two replies, asked in both orders.
 
