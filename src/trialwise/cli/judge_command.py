@@ -19,7 +19,7 @@ from trialwise.runtime.chosen_runs import RunChooser
 from trialwise.runtime.selecting import Selection, load
 
 if TYPE_CHECKING:
-    from trialwise.suite import Suite, SuiteContract
+    from trialwise.suite import SuiteContract
 
 #: A judge, or one that prefers one of two replies, and the criterion or comparison that it is of.
 _Named: TypeAlias = "tuple[str, judges.Judge | judges.Pairwise]"
@@ -70,7 +70,13 @@ def calibrate(selected: Selection, **given: Any) -> int:
     where = " and ".join(str(suite.path) for suite in suites)
     found = list(_list_judges([one for _, one in selected.choose(suites)], criteria))
     if not selected.names:
-        found += _list_preferences(suites, criteria)
+        # The judges that prefer one of two replies in the comparisons.
+        preferences = filter(None, (one.compare.preference for one in suites))
+        found += [
+            (f"compare: {one.name}", one)
+            for one in preferences
+            if not criteria or one.name in criteria
+        ]
     if not found:
         raise click.UsageError(f"no criterion of {where} that was asked for has a judge")
     with_gold = [(name, judge) for name, judge in found if judge.files is not None]
@@ -287,12 +293,6 @@ def _list_judges(contracts: Sequence[SuiteContract], criteria: tuple[str, ...]) 
                 inner = getattr(check, "condition", check)
                 if isinstance(inner, judges.Judge) and (not criteria or criterion.name in criteria):
                     yield f"{one.name}: {criterion.name}", inner
-
-
-def _list_preferences(suites: Sequence[Suite], criteria: tuple[str, ...]) -> list[_Named]:
-    """List the judges that prefer one of two replies in the comparisons of suites."""
-    found = [one.compare.preference for one in suites if one.compare.preference is not None]
-    return [(f"compare: {one.name}", one) for one in found if not criteria or one.name in criteria]
 
 
 def _check_files(named: Sequence[_Named]) -> None:

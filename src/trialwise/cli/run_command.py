@@ -322,7 +322,12 @@ def _report(kept: _Records, lost: Sequence[str], how: _How, code: int) -> list[s
     if how.summary is not None:
         troubles += _append_markdown(how.summary, records, known)
     if how.annotations == "github":
-        _annotate(kept)
+        from trialwise.renderers.ci_formats import render_github
+
+        for suite in _list_suites(kept):
+            mine = [record for owner, record in kept if owner is suite]
+            if text := render_github(describe_suite(mine), file=near(suite.path)):
+                say(text)
     return troubles
 
 
@@ -353,15 +358,6 @@ def _append_markdown(path: Path, records: Sequence[RunRecord], known: dict[str, 
     except OSError as error:
         return [str(ReportNotWritten(path, error.strerror or str(error)))]
     return []
-
-
-def _annotate(kept: _Records) -> None:
-    from trialwise.renderers.ci_formats import render_github
-
-    for suite in _list_suites(kept):
-        mine = [record for owner, record in kept if owner is suite]
-        if text := render_github(describe_suite(mine), file=near(suite.path)):
-            say(text)
 
 
 def _print_json(text: str) -> list[str]:

@@ -142,10 +142,16 @@ def stamp_file(path: Path) -> Stamp:
     return status.st_mtime_ns, status.st_size
 
 
-class FileNotes:
-    """The files of a project that this process has opened to read, as they were then."""
+class WatchedRun:
+    """What one run of a watch takes from earlier ones and leaves for the next.
 
-    def __init__(self) -> None:
+    It notes the files of the project that this process opens to read, as they are then.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._suites: Sequence[Suite] = ()
+        self._used: dict[str, tuple[ReusingService, dict[str, Any]]] = {}
         self._read: dict[str, Stamp] = {}
         self._written: set[str] = set()
         # There is no way to remove a hook; this process ends with its run.
@@ -177,13 +183,10 @@ class FileNotes:
         if path not in self._read:
             self._read[path] = stamp_file(Path(path))
 
-    def list_files(self, folders: Sequence[Path], without: Sequence[Path]) -> dict[Path, Stamp]:
-        """Return the files in some folders that people write.
-
-        Args:
-            folders: Those of the project.
-            without: Folders in them that the run itself writes to.
-        """
+    def _list_files(self) -> dict[Path, Stamp]:
+        """Return the files of the project that people write, without those that the run writes."""
+        folders = [Path.cwd(), *(suite.folder.absolute() for suite in self._suites)]
+        without = [suite.runs_folder.absolute() for suite in self._suites]
         found = {}
         for name, stamp in self._read.items():
             path = Path(name)
@@ -197,16 +200,6 @@ class FileNotes:
                 found[path] = stamp
         return found
 
-
-class WatchedRun:
-    """What one run of a watch takes from earlier ones and leaves for the next."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._notes = FileNotes()
-        self._suites: Sequence[Suite] = ()
-        self._used: dict[str, tuple[ReusingService, dict[str, Any]]] = {}
-
     @contextmanager
     def keep_notes(self) -> Iterator[None]:
         """Write down at the end what was read, also where the suite has mistakes."""
@@ -214,10 +207,11 @@ class WatchedRun:
             yield
         finally:
             files = self._list_files()
+            suites = {path.absolute() for suite in self._suites for path in suite.files}
             _write_json(self._folder / FILES_NAME, {str(path): at for path, at in files.items()})
             for name, (_, depends) in self._used.items():
                 depends["files"] |= {
-                    str(path): at for path, at in files.items() if path not in self._suite_files()
+                    str(path): at for path, at in files.items() if path not in suites
                 }
                 _write_json(self._folder / f"{name}.json", depends)
 
@@ -289,14 +283,6 @@ class WatchedRun:
             for path, at in depends["files"].items()
         )
         return depends if is_same else None
-
-    def _suite_files(self) -> set[Path]:
-        return {path.absolute() for suite in self._suites for path in suite.files}
-
-    def _list_files(self) -> dict[Path, Stamp]:
-        folders = [Path.cwd(), *(suite.folder.absolute() for suite in self._suites)]
-        without = [suite.runs_folder.absolute() for suite in self._suites]
-        return self._notes.list_files(folders, without)
 
 
 def _write_json(path: Path, data: Any) -> None:

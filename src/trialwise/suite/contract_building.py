@@ -217,8 +217,7 @@ def _arms(
             continue
         service = _service(changed, model, top, arm.at("service"), is_arm=True)
         parts: dict[str, Any] = {
-            "factors": contract_parts.build_factors(changed, context),
-            "critical_factors": contract_parts.list_critical(changed),
+            **contract_parts.build_factors(changed, context),
             "description": changed.get("description", ""),
         }
         if "before_each" in arm.nodes:

@@ -48,8 +48,7 @@ def build_parts(
     return {
         **{name: readers[name](one) for name, one in sound.items()},
         "covariates": build_covariates(fields, reader),
-        "factors": build_factors(fields, reader),
-        "critical_factors": list_critical(fields),
+        **build_factors(fields, reader),
         **build_gates(fields, criteria, samplings, reader),
     }
 
@@ -151,37 +150,32 @@ def _covariate(given: Fields) -> Covariate:
     return Covariate(**values)
 
 
-def build_factors(fields: Fields, context: Reader) -> dict[str, str]:
-    """Return the factors of a contract; one from the environment is recorded by its value."""
+def build_factors(fields: Fields, context: Reader) -> dict[str, Any]:
+    """Return the factors of a contract, and the names of those whose change refuses a comparison.
+
+    One from the environment is recorded by its value.
+    """
     given = fields.get("factors")
     factors: dict[str, str] = {}
+    critical = []
     for name, value in (given.values if isinstance(given, Fields) else {}).items():
         if not isinstance(value, Fields):
             factors[name] = value
-        elif value.sound and "value" in value:
-            factors[name] = value["value"]
-        elif value.sound and "environment" in value:
-            variable = value["environment"]
-            found = context.variables.get(variable)
-            # An unset variable is not a value: a baseline would be compared with a factor nobody
+            continue
+        if not value.sound:
+            continue
+        if value.get("critical"):
+            critical.append(name)
+        variable = value.get("environment")
+        found = value["value"] if "value" in value else context.variables.get(variable or "")
+        if found is not None:
+            factors[name] = found
+        elif variable is not None:
+            # An unset variable is no value: a baseline would be compared with a factor nobody
             # knows.
-            if found is None:
-                message = f"the environment variable {variable} is not set"
-                context.refuse(value.at("environment"), message)
-            else:
-                factors[name] = found
-    return factors
-
-
-def list_critical(fields: Fields) -> tuple[str, ...]:
-    """List the factors whose change refuses a comparison."""
-    given = fields.get("factors")
-    named = given.values if isinstance(given, Fields) else {}
-    return tuple(
-        name
-        for name, value in named.items()
-        if isinstance(value, Fields) and value.sound and value.get("critical")
-    )
+            message = f"the environment variable {variable} is not set"
+            context.refuse(value.at("environment"), message)
+    return {"factors": factors, "critical_factors": tuple(critical)}
 
 
 # --- What a contract of a suite promises: its criteria, and the samplings they run over -----------

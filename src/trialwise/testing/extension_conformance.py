@@ -74,8 +74,15 @@ def assert_check_conforms(
     assert built, "give at least one example of arguments"
     for given, check in built:
         assert isinstance(check, Check), f"{check!r} must derive from trialwise.checks.Check"
-        _assert_declared(CheckDeclaration(check.spelling, constructor))
-        _assert_value(check, constructor(**given))
+        declared, again = CheckDeclaration(check.spelling, constructor), constructor(**given)
+        assert declared.doc, f"{declared.name} needs a docstring that says what it asks"
+        for key in declared.keys:
+            said = f"the docstring of {declared.name} says nothing of {key.name!r} under Args"
+            assert key.doc, said
+        assert check == again, f"{check!r} differs from one with the same arguments"
+        assert hash(check) == hash(again), f"the hash of {check!r} is another one each time"
+        kept = pickle.loads(pickle.dumps(check))
+        assert check == kept, f"{check!r} does not survive pickling"
         _assert_written(check, constructor)
         assert check.name.isprintable(), f"the name {check.name!r} must be one printable line"
         for value in HOSTILE_REPLIES:
@@ -83,18 +90,6 @@ def assert_check_conforms(
         answers = [_assert_answers(check, reply) for reply in replies]
         if all(result.passed for result in answers):
             raise AssertionError(f"{check.name} with {given} fails none of the replies that should")
-
-
-def _assert_declared(declared: CheckDeclaration) -> None:
-    assert declared.doc, f"{declared.name} needs a docstring that says what it asks"
-    for key in declared.keys:
-        assert key.doc, f"the docstring of {declared.name} says nothing of {key.name!r} under Args"
-
-
-def _assert_value(check: Check, again: Check) -> None:
-    assert check == again, f"{check!r} differs from one with the same arguments"
-    assert hash(check) == hash(again), f"the hash of {check!r} is another one each time"
-    assert check == pickle.loads(pickle.dumps(check)), f"{check!r} does not survive pickling"
 
 
 def _assert_written(check: Check, constructor: Callable[..., Any]) -> None:
