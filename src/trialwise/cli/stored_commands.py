@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 
 from trialwise.cli import options
-from trialwise.cli.options import F, opt, output_option, store_option
+from trialwise.cli.options import F, opt, store_option
 from trialwise.cli.process import ExitCode, output_of, say, say_json, say_page
 from trialwise.documents.numbers import as_count
 from trialwise.documents.printable import near
 from trialwise.errors import InvalidArgument, RunNotFound
 from trialwise.reports import formats
-from trialwise.reports.formats import ReportFormat as Format
 from trialwise.reports.formats import write_report
 from trialwise.runtime.chosen_runs import CheckedRuns, RunChooser, count_measured, find_places
 
@@ -282,6 +281,9 @@ def _repair(stored: StoredRun, *, as_json: bool) -> int:
 # --- report ---------------------------------------------------------------------------------------
 
 
+_FORMATS = f"[{'|'.join(formats.BUILT_IN)}]"
+
+
 def _choose_format(
     _: click.Context, __: click.Parameter, name: str | None
 ) -> formats.ReportFormat | None:
@@ -291,26 +293,26 @@ def _choose_format(
         raise click.BadParameter(str(error)) from error
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reported:
+    """Which reports are written.
+
+    Args:
+        format_: Print this report on standard output; markdown where neither it nor -o is given.
+        opens: Open the HTML report in a browser.
+    """
+
+    outputs: tuple[Path, ...]
+    format_: Annotated[
+        Any, opt("--format", type=str, callback=_choose_format, metavar=_FORMATS)
+    ] = None
+    opens: Annotated[bool, opt("--open")] = False
+
+
 @click.command("report")
 @_takes_runs
-@output_option
-@click.option(
-    "--format",
-    "format_",
-    callback=_choose_format,
-    metavar=f"[{'|'.join(formats.BUILT_IN)}]",
-    help="Print this report on standard output; markdown where neither it nor -o is given.",
-)
-@click.option("--open", "opens", is_flag=True, help="Open the HTML report in a browser.")
-def report_command(
-    names: tuple[str, ...],
-    every: bool,
-    chooser: RunChooser,
-    *,
-    outputs: tuple[Path, ...],
-    format_: Format | None,
-    opens: bool,
-) -> int:
+@options.declared(_Reported)
+def report_command(names: tuple[str, ...], every: bool, chooser: RunChooser, how: _Reported) -> int:
     """Write reports of stored runs; of all that were run last where none is named.
 
     RUN is a run's name or folder, `latest`, or a contract, of which the latest run is meant.
@@ -328,8 +330,8 @@ def report_command(
     """
     from trialwise.runtime.workspace import read_run
 
-    compared = chooser.load_comparisons(names)
-    if compared and (outputs or opens) and len(compared) > 1:
+    compared, outputs = chooser.load_comparisons(names), how.outputs
+    if compared and (outputs or how.opens) and len(compared) > 1:
         raise click.UsageError("a file reports one comparison: name one")
     stored = [] if compared else chooser.choose(names, every=every)
     records, places = [read_run(one) for one in stored], find_places()
@@ -340,16 +342,16 @@ def report_command(
     if places.suite is not None:
         known["file"] = places.suite.name
     pages = [path for path in outputs if formats.match_format(path).name == "html"]
-    if opens and not pages:
+    if how.opens and not pages:
         pages = [stored[-1].path / "report.html" if stored else Path("comparison.html")]
         outputs = (*outputs, *pages)
     for path in outputs:
         written = compared[0].write(path) if compared else write_report(path, records, **known)
         click.echo(f"wrote {written}", err=True)
-    if opens:
+    if how.opens:
         click.launch(str(pages[0].resolve()))
-    if format_ is not None or not outputs:
-        chosen = format_ or formats.BUILT_IN["markdown"]
+    if how.format_ is not None or not outputs:
+        chosen = how.format_ or formats.BUILT_IN["markdown"]
         texts = [one.render(chosen.name) for one in compared]
         for text in texts or [formats.render_report(records, chosen.name, **known)]:
             (say_json if chosen.is_json else say)(text)

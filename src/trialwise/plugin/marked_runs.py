@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -253,13 +253,18 @@ class LocalRun(TestRun):
 # --- A test whose executor runs its body in other processes ---------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
-class Body:
-    """The test function that is sent to a worker.
+@dataclass(eq=False)
+class BodyRunner:
+    """Runs the trials of a test in a worker, by calling its function.
 
     A method is looked up in a new instance of its class for each trial.
     """
 
+    plan: Plan
+    contract: Contract
+    caller: Caller
+    """Knows how texts are kept."""
+    _: KW_ONLY
     function: Callable[..., Any]
     owner: type | None
     name: str
@@ -276,23 +281,10 @@ class Body:
     file: Path
     """The test's own."""
 
-
-class BodyRunner:
-    """Runs the trials of a test by calling its body.
-
-    Args:
-        body: What to call.
-        plan: What to run.
-        contract: What the test promises.
-        caller: Knows how texts are kept.
-    """
-
-    def __init__(self, body: Body, plan: Plan, contract: Contract, caller: Caller) -> None:
-        self._body = body
-        self._caller = caller
-        (self._experiment,) = plan.experiments
-        self._inputs = contract.samplings[self._experiment.name].inputs
-        self._criteria = tuple(one.name for one in contract.criteria)
+    def __post_init__(self) -> None:
+        (self._experiment,) = self.plan.experiments
+        self._inputs = self.contract.samplings[self._experiment.name].inputs
+        self._criteria = tuple(one.name for one in self.contract.criteria)
         self._threads = DaemonThreads()
 
     async def run(self, start: TrialStart, started_s: float) -> Trial:
@@ -315,12 +307,12 @@ class BodyRunner:
         except trial_fixture.UnknownCriterion as unknown:
             mistake = f"cannot be counted: {unknown}"
         except BaseException as caught:
-            body, failure = self._body, own_failure(caught)
-            if reasons.is_mistake(failure, body.file):
+            failure = own_failure(caught)
+            if reasons.is_mistake(failure, self.file):
                 mistake = f"raised {type(failure).__name__}: {failure}"
             excinfo = pytest.ExceptionInfo.from_exception(failure)
-            course.ending = reasons.ending_of(excinfo, when="call", root=body.root, file=body.file)
-            raised = self._caller.note_raised(failure)
+            course.ending = reasons.ending_of(excinfo, when="call", root=self.root, file=self.file)
+            raised = self.caller.note_raised(failure)
         course.body_s = time.perf_counter() - began_s
         if course.ending.skipped is not None and start.index == 0:
             message = f"{_SKIPPED}{course.ending.skipped}"
@@ -330,8 +322,8 @@ class BodyRunner:
             course,
             experiment=self._experiment,
             position=start.position,
-            reach=self._caller.reach,
-            excerpts=self._caller.excerpts,
+            reach=self.caller.reach,
+            excerpts=self.caller.excerpts,
             started_s=started_s,
             traceback=raised,
         )
@@ -339,24 +331,23 @@ class BodyRunner:
             return trial
         # Here the process of the session cannot be told otherwise: such a trial ends the run.
         result = CheckResult.fail(mistake, reason=FailReason.BROKEN)
-        broken = [Outcome.of_failure(name, result, self._body.name) for name in self._criteria]
+        broken = [Outcome.of_failure(name, result, self.name) for name in self._criteria]
         return replace(trial, outcomes=tuple(broken))
 
     async def _call(self, handle: trial_fixture.TrialHandle) -> None:
-        body = self._body
-        function = body.function if body.owner is None else getattr(body.owner(), body.name)
-        given = {**body.arguments, **({"trial": handle} if body.takes_trial else {})}
+        function = self.function if self.owner is None else getattr(self.owner(), self.name)
+        given = {**self.arguments, **({"trial": handle} if self.takes_trial else {})}
         if inspect.iscoroutinefunction(function):
-            await other_plugins.limit_body(body.limit_s, function(**given))
-        elif body.in_thread:
+            await other_plugins.limit_body(self.limit_s, function(**given))
+        elif self.in_thread:
             work = self._threads.run(partial(function, **given), abandon_on_cancel=True)
-            await other_plugins.limit_body(body.limit_s, work)
+            await other_plugins.limit_body(self.limit_s, work)
         else:
             function(**given)
 
     def _find_place(self, _name: str, _result: CheckResult, frame: FrameType) -> str:
         path = Path(frame.f_code.co_filename)
-        return reasons.show_place(path, frame.f_lineno, self._body.root)
+        return reasons.show_place(path, frame.f_lineno, self.root)
 
     async def aclose(self) -> None:
         """End the threads that wait for work."""
@@ -375,16 +366,15 @@ class WorkerRun(TestRun):
         return outcome, stopped
 
     def _run_in_pool(self, must_end: Callable[[], bool]) -> RunOutcome:
-        body = _describe_body(self._item, self._plan.options.concurrency)
         settings: run_parts.DriverSettings = {**self._settings, "listener": self}
         return run_in_pool(
             self._plan,
             self._contract,
             self._contract.service,
             is_interrupted=must_end,
-            make_runner=partial(BodyRunner, body),
+            make_runner=_describe_body(self._item, self._plan.options.concurrency),
             # Not imported there: pytest has rewritten its assertions, and it may do things.
-            by_value=[body.function.__module__.partition(".")[0]],
+            by_value=[self._item.function.__module__.partition(".")[0]],
             **settings,
         )
 
@@ -394,12 +384,13 @@ class WorkerRun(TestRun):
             self._budget.pay(event.trial.cost_usd)
 
 
-def _describe_body(item: pytest.Function, concurrency: int) -> Body:
+def _describe_body(item: pytest.Function, concurrency: int) -> partial[BodyRunner]:
     callspec = getattr(item, "callspec", None)
     names = item._fixtureinfo.argnames
     given = getattr(callspec, "params", {})
     limit_s = other_plugins.timeout_of(item)
-    return Body(
+    return partial(
+        BodyRunner,
         function=item.function,
         owner=item.cls,
         name=item.originalname,

@@ -87,8 +87,7 @@ def comparison_repr(comparison: Comparison, text: str, item: pytest.Item, path: 
         for one in comparison.findings
     ]
     facts += [*comparison.verdict.caveats, f"kept in {path}"]
-    head = _make_traceback(text, facts)
-    return ExceptionChainRepr([(head, _locate(item, text), None)])
+    return ExceptionChainRepr([(_make_traceback(text, facts), _locate(item, text), None)])
 
 
 def verdict_repr(record: RunRecord, reasons: Reasons, item: pytest.Item, path: str) -> Any:
@@ -109,7 +108,11 @@ def verdict_repr(record: RunRecord, reasons: Reasons, item: pytest.Item, path: s
     head = _make_traceback(headline(record.verdict), [*_list_facts(record, path)])
     parts: list[tuple[Any, Any, str | None]] = [(head, None, None)]
     for reason, among in ranked[:_SHOWN]:
-        parts[-1] = (*parts[-1][:2], _word_reason(reason, among, record))
+        how_many = f"{reason.count} of {among}"
+        error = "" if reason.error_class == "none" else f" ({reason.error_class})"
+        said = f"{how_many}{error}, here trial {reason.trial}: {make_visible(reason.explanation)}"
+        said = "\n".join([said, *_list_exchange(reason, record)])
+        parts[-1] = (*parts[-1][:2], said)
         parts += _make_parts(reason)
     if len(ranked) > _SHOWN:
         rest = sum(one.count for one, _ in ranked[_SHOWN:])
@@ -224,14 +227,6 @@ def _list_facts(record: RunRecord, path: str) -> Iterator[str]:
     inputs = len(record.plan.experiments[0].input_ids)
     about = f"{verdict.claim.about(inputs)}; " if inputs > 1 else ""
     yield f"{about}seed {record.plan.seed}; run {path}"
-
-
-def _word_reason(reason: Reason, among: str, record: RunRecord) -> str:
-    """Say the line above a traceback."""
-    how_many = f"{reason.count} of {among}"
-    error = "" if reason.error_class == "none" else f" ({reason.error_class})"
-    said = f"{how_many}{error}, here trial {reason.trial}: {make_visible(reason.explanation)}"
-    return "\n".join([said, *_list_exchange(reason, record)])
 
 
 def _list_exchange(reason: Reason, record: RunRecord) -> Iterator[str]:
