@@ -71,10 +71,8 @@ def check_command(selected: Selection, expect: float | None, as_json: bool) -> i
     chosen = selected.choose_sized(suites)
     prepared = []
     for suite in suites:
-        space = Workspace(
-            store=suite.runs_folder, baselines=suite.baselines_folder, redact=suite.redaction
-        )
-        found = prepare_chosen(suite, chosen, space)
+        places = {"store": suite.runs_folder, "baselines": suite.baselines_folder}
+        found = prepare_chosen(suite, chosen, Workspace(**places, redact=suite.redaction))
         prepared += [(one.plan, suite.runs_folder) for one in found]
     plans = [plan for plan, _ in prepared]
     if as_json:
@@ -88,14 +86,10 @@ def check_command(selected: Selection, expect: float | None, as_json: bool) -> i
             }
             for plan, runs in prepared
         ]
-        say_json(
-            {
-                "schema": "trialwise.check/1",
-                "contracts": described,
-                "together": list(map(to_plain, forecast_together(plans))),
-                "envelopes": list(map(to_plain, bound_planned_errors(plans))),
-            }
-        )
+        together = list(map(to_plain, forecast_together(plans)))
+        envelopes = list(map(to_plain, bound_planned_errors(plans)))
+        whole = {"contracts": described, "together": together, "envelopes": envelopes}
+        say_json({"schema": "trialwise.check/1", **whole})
         return ExitCode.PASS
     for plan, runs in prepared:
         expense = expense_of(plan, runs)

@@ -370,35 +370,29 @@ _METADATA = "trialwise"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class Setting(Arg):
     """What a field says of itself.
 
     Args:
-        kind: The kind of value that it holds.
-        key: What a suite calls it, where that is not the name of the field.
-        words: What holds without it, where the default does not say it.
-        elsewhere: What other tools call it, for a hint.
         option: The name of the option where it is not that of the key; empty for no option.
         in_pytest: Whether the pytest plugin knows it.
     """
 
-    kind: Kind
-    key: str = ""
-    words: str | None = None
-    elsewhere: str = ""
     option: str = "*"
     in_pytest: bool = True
 
 
-def setting(kind: Kind, *, default: Any = None, **more: Any) -> Any:
+def setting(kind: Kind, *, default: Any = None, words: str | None = None, **more: Any) -> Any:
     """Return a field of a dataclass that declares a setting.
 
     Args:
         kind: The kind of value that it holds.
         default: What holds without it.
+        words: The same as the reference says it, where the default does not.
         more: Other fields of `Setting`.
     """
-    return field(default=default, metadata={_METADATA: Setting(kind=kind, **more)})
+    said = Setting(kind=kind, default=words, **more)
+    return field(default=default, metadata={_METADATA: said})
 
 
 def settings_of(owner: type) -> dict[str, Setting]:
@@ -418,18 +412,9 @@ def describe_settings(owner: type) -> dict[str, str]:
 @cache
 def setting_keys(owner: type) -> tuple[Key, ...]:
     """Return the settings of a dataclass as keys of a suite."""
-    defaults = {one.name: one.default for one in fields(owner)}
-    described = describe_settings(owner)
+    described, parameters = describe_settings(owner), inspect.signature(owner).parameters
     return tuple(
-        Key(
-            said.key or name,
-            said.kind,
-            described[name],
-            default=show_default(defaults[name], said.kind) if said.words is None else said.words,
-            elsewhere=said.elsewhere,
-            field=name,
-            fallback=defaults[name],
-        )
+        _derive_key(parameters[name], Annotated[Any, said], described[name], "kept")
         for name, said in settings_of(owner).items()
     )
 

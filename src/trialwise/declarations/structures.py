@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from trialwise.declarations.scalars import MISSING, Kind, Schema
 from trialwise.declarations.written import INVALID, Invalid, Node, Reader, find_nearest
@@ -128,19 +128,13 @@ class Key:
         return self.said or self.kind.doc
 
 
-class More:
-    """Keys that other distributions declare: found by name, and listed for a schema.
+class More(NamedTuple):
+    """Keys that other distributions declare: found by name, and listed for a schema."""
 
-    Args:
-        find: Returns the key of a name, or None where nobody declares it.
-        names: Lists the names that are declared.
-    """
-
-    def __init__(
-        self, find: Callable[[str], Key | None], names: Callable[[], Sequence[str]]
-    ) -> None:
-        self.find = find
-        self.names = names
+    find: Callable[[str], Key | None]
+    """Returns the key of a name, or None where nobody declares it."""
+    names: Callable[[], Sequence[str]]
+    """Lists the names that are declared."""
 
     def list_keys(self, defs: dict[str, Schema]) -> list[Key]:
         """Return the keys that a schema describes."""
@@ -279,13 +273,14 @@ class MapOf(Kind):
         }
 
 
+@dataclass(eq=False, repr=False)
 class Record(Kind):
     """A mapping with known keys.
 
     Args:
         name: What it is, such as "criterion".
         keys: The keys it may have.
-        required: Those it must have.
+        required: Those it must have, where the keys do not say so themselves.
         one_of: Of each of these, exactly one must be given.
         some_of: Of each of these, at least one must be given.
         unless: A key with which none of `one_of` need be given.
@@ -295,31 +290,23 @@ class Record(Kind):
         notes: What to say of keys that belong elsewhere, instead of guessing at one.
     """
 
-    def __init__(
-        self,
-        name: str,
-        keys: tuple[Key, ...],
-        *,
-        required: tuple[str, ...] = (),
-        one_of: tuple[tuple[str, ...], ...] = (),
-        some_of: tuple[tuple[str, ...], ...] = (),
-        unless: str = "",
-        doc: str = "",
-        more: More | None = None,
-        notes: Mapping[str, str] | None = None,
-    ) -> None:
-        self.name = name
-        self.more = more
-        self._notes = notes or {}
-        self.keys = keys
-        self.required = required or tuple(key.name for key in keys if key.is_required)
-        self.one_of = one_of
-        self.some_of = some_of
-        self.unless = unless
-        self.doc = doc
-        self.expected = f"a mapping ({name})"
-        self._by_name = {word: key for key in keys for word in (key.name, *key.aliases)}
-        self._elsewhere = {word: key.name for key in keys for word in key.elsewhere.split()}
+    name: str
+    keys: tuple[Key, ...]
+    _: KW_ONLY
+    required: tuple[str, ...] = ()
+    one_of: tuple[tuple[str, ...], ...] = ()
+    some_of: tuple[tuple[str, ...], ...] = ()
+    unless: str = ""
+    doc: str = ""
+    more: More | None = None
+    notes: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        asked = tuple(key.name for key in self.keys if key.is_required)
+        self.required = self.required or asked
+        self.expected = f"a mapping ({self.name})"
+        self._by_name = {word: key for key in self.keys for word in (key.name, *key.aliases)}
+        self._elsewhere = {word: key.name for key in self.keys for word in key.elsewhere.split()}
 
     def read(self, node: Node, label: str, reader: Reader) -> Fields | Invalid:
         """Read every key that is sound; what is not is reported."""
@@ -337,7 +324,7 @@ class Record(Kind):
                 meant.add(OTHERS)
                 continue
             if key is None:
-                if note := self._notes.get(name.casefold().replace("-", "_")):
+                if note := self.notes.get(name.casefold().replace("-", "_")):
                     reader.refuse(key_node, f"unknown key `{name}`: {note}")
                     # What seems to be missing was written in another way, and that is said.
                     meant.add(OTHERS)

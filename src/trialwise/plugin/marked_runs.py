@@ -85,41 +85,35 @@ class RunLog:
             self.stored.close()
 
 
+@dataclass(eq=False)
 class TestRun:
-    """One test, run until its plan needs no more.
-
-    Args:
-        item: The test.
-        case: What it asks.
-        earlier: Its plan, and the stored run to resume.
-        budget: The session's budget.
-        folder: Where runs are kept.
-    """
+    """One test, run until its plan needs no more."""
 
     __test__ = False
 
-    def __init__(
-        self,
-        item: pytest.Function,
-        case: Case,
-        earlier: EarlierRun,
-        budget: SessionBudget,
-        folder: Path,
-    ) -> None:
-        self._item = item
-        self._plan = earlier.plan
+    item: pytest.Function
+    case: Case
+    """What it asks."""
+    earlier: EarlierRun
+    """Its plan, and the stored run to resume."""
+    budget: SessionBudget
+    """The session's budget."""
+    folder: Path
+    """Where runs are kept."""
+
+    def __post_init__(self) -> None:
+        self._plan, contract = self.earlier.plan, self.case.contract
         # The body itself says what holds; what stands for it in a fingerprint is no check.
-        criteria = [replace(one, postconditions=_check_nothing) for one in case.contract.criteria]
-        self._contract = replace(case.contract, criteria=criteria)
-        self._budget = budget
-        self._log = log = RunLog(earlier.plan, folder)
-        done = () if earlier.stored is None else log.resume(earlier.stored.run_id)
+        criteria = [replace(one, postconditions=_check_nothing) for one in contract.criteria]
+        self._contract = replace(contract, criteria=criteria)
+        self._log = log = RunLog(self._plan, self.folder)
+        stored = self.earlier.stored
         self._settings: run_parts.DriverSettings = {
             "log": log,
             "text_log": log,
-            "done": done,
+            "done": () if stored is None else log.resume(stored.run_id),
             "known": None if log.stored is None else log.stored.texts(),
-            "start_limit": budget.take,
+            "start_limit": self.budget.take,
             "unreached": _UNREACHED,
         }
         self.teardown_errors: list[BaseException] = []
@@ -161,24 +155,25 @@ class CheckFailed(AssertionError):
     __module__ = "builtins"
 
 
+@dataclass(eq=False)
 class LocalRun(TestRun):
     """A test whose trials run here.
 
     Args:
         reasons: Takes note of why trials fail.
-        given: See `TestRun`.
     """
 
-    def __init__(self, *given: Any, reasons: reasons.Reasons) -> None:
-        super().__init__(*given)
-        self._reasons = reasons
-        self._reseed = other_plugins.reseeding_of(self._item.config)
+    reasons: reasons.Reasons
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._reseed = other_plugins.reseeding_of(self.item.config)
         self._criteria = [one.name for one in self._contract.criteria]
         service = self._contract.service
         self._parts = run_parts.RunParts(self._plan, self._contract, service, **self._settings)
 
     def _run_trials(self) -> tuple[RunOutcome, BaseException | None]:
-        item, parts, session = self._item, self._parts, self._item.session
+        item, parts, session = self.item, self._parts, self.item.session
         is_alone = self._plan.options.concurrency == 1
         executor = OneByOne(self._make_item) if is_alone else SideBySide(item, self._make_item)
         stopped = drive(
@@ -198,8 +193,8 @@ class LocalRun(TestRun):
         handle = trial_fixture.TrialHandle(
             start, given, self._criteria, lambda *failed: self._note_failed(item, *failed)
         )
-        own = {"trial": handle, "start": start, "reasons": self._reasons, "reseed": self._reseed}
-        item = copy_item(self._item, **own)
+        own = {"trial": handle, "start": start, "reasons": self.reasons, "reseed": self._reseed}
+        item = copy_item(self.item, **own)
         return item
 
     def _note_failed(
@@ -216,7 +211,7 @@ class LocalRun(TestRun):
             return item.repr_failure(excinfo)
 
         ending = reasons.Ending(result=result, where=where)
-        self._reasons.note(ending, item.trial.index, write)
+        self.reasons.note(ending, item.trial.index, write)
         return where
 
     def _count(self, item: TrialItem) -> None:
@@ -226,7 +221,7 @@ class LocalRun(TestRun):
             self.teardown_errors.append(course.teardown_error.value)
         if course.is_abandoned:
             state.abandon(item.trial.index, [item.trial.so_far()])
-            self._budget.pay(item.trial.cost_usd)
+            self.budget.pay(item.trial.cost_usd)
             return
         # A test that skips itself does so in its first trial, before anything is counted.
         if course.ending.skipped is not None and not state.meter.trials:
@@ -245,7 +240,7 @@ class LocalRun(TestRun):
         if parts.ledger.count(trial, None if given.value is None else given) is None:
             state.abandon(trial.index)
             return
-        self._budget.pay(trial.cost_usd)
+        self.budget.pay(trial.cost_usd)
         if parts.ledger.take_turn(parts.clock.monotonic()):
             parts.ledger.sync()
 
@@ -372,16 +367,16 @@ class WorkerRun(TestRun):
             self._contract,
             self._contract.service,
             is_interrupted=must_end,
-            make_runner=_describe_body(self._item, self._plan.options.concurrency),
+            make_runner=_describe_body(self.item, self._plan.options.concurrency),
             # Not imported there: pytest has rewritten its assertions, and it may do things.
-            by_value=[self._item.function.__module__.partition(".")[0]],
+            by_value=[self.item.function.__module__.partition(".")[0]],
             **settings,
         )
 
     def on_event(self, event: ports.Event) -> None:
         """Charge a trial to the budget of the session."""
         if isinstance(event, ports.TrialDone):
-            self._budget.pay(event.trial.cost_usd)
+            self.budget.pay(event.trial.cost_usd)
 
 
 def _describe_body(item: pytest.Function, concurrency: int) -> partial[BodyRunner]:

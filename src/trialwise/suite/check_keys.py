@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeAlias
 from warnings import catch_warnings, simplefilter
 
 from trialwise.checks import combine
@@ -32,6 +32,10 @@ from trialwise.suite.reading_context import Context
 from trialwise.suite.suite_services import JUDGE_KEYS, JudgeSection, build_judge
 
 _ALONE = "turned round or mixed it is not the one whose errors were measured; put it beside it"
+
+
+Make: TypeAlias = Callable[[Any, Node, Context], Any]
+"""Makes a check of what was read at a node, or reports there why not."""
 
 
 class CheckSpec(NamedTuple):
@@ -136,15 +140,7 @@ class _Built(Kind):
         mixes: Whether it changes what the checks within say.
     """
 
-    def __init__(
-        self,
-        name: str,
-        kind: Kind,
-        doc: str,
-        make: Callable[[Any, Node, Context], Any],
-        *,
-        mixes: bool = False,
-    ) -> None:
+    def __init__(self, name: str, kind: Kind, doc: str, make: Make, *, mixes: bool = False) -> None:
         self.name, self.doc = name, doc
         self.expected, self.spelled = kind.expected, kind.spelled or kind.expected
         self._kind, self._make, self._mixes = kind, make, mixes
@@ -172,9 +168,9 @@ class _Built(Kind):
 
 def _list_parts(read: Any) -> tuple[CheckSpec, ...]:
     """List the checks that another one holds."""
-    if isinstance(read, Fields):
-        read = read["check"]
-    return tuple(read) if isinstance(read, list) else (read,) if isinstance(read, CheckSpec) else ()
+    held = read["check"] if isinstance(read, Fields) else read
+    several = held if isinstance(held, list) else [held]
+    return tuple(one for one in several if isinstance(one, CheckSpec))
 
 
 def _combine(
@@ -247,17 +243,9 @@ class _Postcondition(Kind):
         """Return an object of one key."""
         if "postcondition" not in defs:
             defs["postcondition"] = {}  # it refers to itself
-            keys = (*check_keys(), *MORE_CHECKS.list_keys(defs))
-            properties = {
-                one.name: {"description": one.doc, **one.kind.schema(defs)} for one in keys
-            }
-            defs["postcondition"] = {
-                "type": "object",
-                "properties": {**properties, "include": {"$ref": "#/$defs/includes"}},
-                "additionalProperties": False,
-                "minProperties": 1,
-                "maxProperties": 1,
-            }
+            record = Record("postcondition", tuple(check_keys()), more=MORE_CHECKS)
+            one = {"minProperties": 1, "maxProperties": 1}
+            defs["postcondition"] = {**record.definition(defs), **one}
         return {"$ref": "#/$defs/postcondition"}
 
 

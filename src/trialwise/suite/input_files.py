@@ -144,7 +144,11 @@ class _Table:
                     self._refuse(number, f"the table has {len(row):,} columns, {most}")
                     return
                 if row and header is None:
-                    header = self._header(number, row)
+                    header = row
+                    # A mapping keeps the last of two columns and drops the other without a word.
+                    twice = next((name for name, n in Counter(row).items() if n > 1), None)
+                    if twice is not None:
+                        self._refuse(number, f"two columns are called `{twice}`")
                     if not self._has_value(header):
                         return
                 elif row and header is not None:
@@ -154,14 +158,6 @@ class _Table:
                 number = rows.line_num
         except csv.Error as error:
             self._refuse(number, f"this is not CSV: {error}")
-
-    def _header(self, number: int, names: list[str]) -> list[str]:
-        counts = Counter(names)
-        twice = next((name for name in names if counts[name] > 1), None)
-        # A mapping keeps the last of two columns and drops the other without a word.
-        if twice is not None:
-            self._refuse(number, f"two columns are called `{twice}`")
-        return names
 
     def _has_value(self, header: list[str]) -> bool:
         """Return whether there is a column to ask; the suite is what has to change if not."""
@@ -327,7 +323,18 @@ def _texts(fields: Fields, found: Found, context: Context) -> None:
     node = fields.at("files")
     left = _MAX_BYTES
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
-        for name in _matching(pattern, node, context):
+        try:
+            names = find_files(pattern, context.folder)
+        except TooManyEntries:
+            most = f"{MOST_ENTRIES:,} files and folders"
+            message = f"the pattern looks through more than {most}; name a narrower one"
+            context.refuse(node, message)
+            continue
+        except (OSError, ValueError, re.error):
+            names = []
+        if not names:
+            context.refuse(node, "no file matches the pattern, from the suite's folder")
+        for name in names:
             try:
                 text = read_text(context.folder / name, limit=left)
             except FileUnreadable as error:
@@ -341,22 +348,6 @@ def _texts(fields: Fields, found: Found, context: Context) -> None:
                 lambda _, message: context.refuse(node, message),
                 shown,
             )
-
-
-def _matching(pattern: str, node: Node, context: Context) -> list[str]:
-    """Return the files that a pattern finds, in the order of their names; none once refused."""
-
-    try:
-        names = find_files(pattern, context.folder)
-    except TooManyEntries:
-        most = f"{MOST_ENTRIES:,} files and folders"
-        context.refuse(node, f"the pattern looks through more than {most}; name a narrower one")
-        return []
-    except (OSError, ValueError, re.error):
-        names = []
-    if not names:
-        context.refuse(node, "no file matches the pattern, from the suite's folder")
-    return names
 
 
 def read_json_file(node: Node, path: Path, context: Context) -> Any:
@@ -385,9 +376,11 @@ def parse_json(text: str) -> Any:
         raise ValueError("it nests too deeply") from None
     except json.JSONDecodeError as error:
         raise ValueError(f"{error.msg.removesuffix(' at')} at column {error.colno}") from None
-    # Half a pair cannot be written as UTF-8, so that the run could not be kept.
-    if "\\u" in text and not _encodes(value):
-        raise ValueError("it holds half a surrogate pair")
+    try:
+        # Half a pair cannot be written as UTF-8, so that the run could not be kept.
+        json.dumps(value if "\\u" in text else None, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise ValueError("it holds half a surrogate pair") from None
     return value
 
 
@@ -400,16 +393,6 @@ def _finite(digits: str) -> float:
     if number in (float("inf"), float("-inf")):
         raise ValueError(f"{digits[:20]} is too large")
     return number
-
-
-def _encodes(value: Any) -> bool:
-    import json
-
-    try:
-        json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 # --- The files that a pattern of a suite finds, with a limit on how many it looks at --------------

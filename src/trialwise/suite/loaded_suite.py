@@ -43,12 +43,8 @@ class Redaction:
         # The longest first: one value may be the beginning of another, whose rest would stay.
         longest_first = dict(sorted(self.secrets.items(), key=lambda item: -len(item[1])))
         put(self, "secrets", MappingProxyType(longest_first))
-        spelled = {
-            name: _list_spellings(value)
-            for name, value in longest_first.items()
-            if len(value) >= _SHORTEST
-        }
-        put(self, "_spellings", spelled)
+        long = {name: text for name, text in longest_first.items() if len(text) >= _SHORTEST}
+        put(self, "_spellings", {name: _list_spellings(text) for name, text in long.items()})
 
     def __call__(self, text: str) -> str:
         """The text without them."""

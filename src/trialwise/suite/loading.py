@@ -36,29 +36,21 @@ def load_env_files(root: Node, context: Context) -> None:
         root: The suite.
         context: Takes the variables and the problems.
     """
-    entry = context.entries(root).get("env_file")
-    if entry is None:
-        return
-    node = entry[1]
+    _, node = context.entries(root).get("env_file", (root, Node([])))
     for one in node.items() if node.is_list else [node]:
-        if isinstance(one.value, str):
-            _load(one, context)
-
-
-def _load(node: Node, context: Context) -> None:
-    path = context.file(node.value)
-    try:
-        text = read_text(path, limit=_LARGEST)
-        found = parse_env(text)
-    except FileUnreadable as error:
-        context.refuse(node, f"the file {error.reason}")
-        return
-    # The programs that services start inherit it; a test that hands in variables must not leak.
-    if context.variables is os.environ:
-        for name, value in found.items():
-            os.environ.setdefault(name, value)
-    else:
-        context.variables = {**found, **context.variables}
+        if not isinstance(one.value, str):
+            continue
+        try:
+            found = parse_env(read_text(context.file(one.value), limit=_LARGEST))
+        except FileUnreadable as error:
+            context.refuse(one, f"the file {error.reason}")
+            continue
+        # The programs that services start inherit it; a test that hands in variables must not leak.
+        if context.variables is os.environ:
+            for name, value in found.items():
+                os.environ.setdefault(name, value)
+        else:
+            context.variables = {**found, **context.variables}
 
 
 def parse_env(text: str) -> dict[str, str]:
@@ -78,13 +70,10 @@ def parse_env(text: str) -> dict[str, str]:
         match = re.fullmatch(_LINE, plain)
         if match is None:
             raise FileUnreadable(f"has a line {number} that is not NAME=value")
-        found[match[1]] = _unquote(match[2])
+        quoted = re.fullmatch(r"(['\"])(.*)\1\s*(?:#.*)?", match[2])
+        bare = re.sub(r"(^|\s)#.*", "", match[2]).strip()
+        found[match[1]] = quoted[2] if quoted else bare
     return found
-
-
-def _unquote(value: str) -> str:
-    quoted = re.fullmatch(r"(['\"])(.*)\1\s*(?:#.*)?", value)
-    return quoted[2] if quoted else re.sub(r"(^|\s)#.*", "", value).strip()
 
 
 #: Questions that mean nothing without a margin.

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from unicodedata import combining, east_asian_width
 
 from trialwise.declarations.written import Node
+from trialwise.documents.printable import count_cells
 from trialwise.errors import TrialwiseError
 
 #: How much of a line is shown: a report is read in a terminal.
@@ -160,15 +160,11 @@ class Problems:
             redact: Takes out of a text what must not be shown.
         """
         if self._found:
-            order = sorted(
-                self._found.values(), key=lambda p: (self._files[p.file], p.line, p.column)
-            )
-            raise SuiteError(
-                [
-                    replace(one, message=redact(one.message), excerpt=redact(one.excerpt))
-                    for one in order
-                ]
-            )
+            found = [
+                replace(one, message=redact(one.message), excerpt=redact(one.excerpt))
+                for one in self._found.values()
+            ]
+            raise SuiteError(sorted(found, key=lambda p: (self._files[p.file], p.line, p.column)))
 
 
 def _message(problems: Sequence[Problem]) -> str:
@@ -193,17 +189,10 @@ def _excerpt(text: str, line: int, column: int, length: int) -> str:
     gutter = f"{line + 1:>5} | "
     place = column - start
     carets = "^" * max(1, min(length, len(part) - place))
-    indent = " " * (len(before) + _columns(part[:place]))
+    indent = " " * (len(before) + count_cells(part[:place]))
     return f"{gutter}{before}{shown}\n{' ' * (len(gutter) - 2)}| {indent}{carets}"
 
 
 def _printable(text: str) -> str:
     """Return a text on one line, without what a terminal would obey."""
     return "".join(one if one.isprintable() else " " if one == "\t" else "·" for one in text)
-
-
-def _columns(text: str) -> int:
-    """Return how wide a text stands in a terminal."""
-    if text.isascii():
-        return len(text)
-    return sum(0 if combining(one) else 2 if east_asian_width(one) in "WF" else 1 for one in text)

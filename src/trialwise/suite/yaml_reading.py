@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from trialwise.declarations.written import Node
@@ -79,10 +78,12 @@ def parse_yaml(source: Source, problems: Problems, *, room: int) -> tuple[Node |
         problems: Where to say what is wrong.
         room: The most values it may hold.
     """
+    from ruamel.yaml import YAML
+
     tree = _Tree(source, problems, room)
     before = len(problems)
     try:
-        for event in _events(source.text):
+        for event in YAML(typ="safe", pure=True).parse(source.text):
             tree.take(event)
     except _Stop:
         return None, tree.values
@@ -92,12 +93,6 @@ def parse_yaml(source: Source, problems: Problems, *, room: int) -> tuple[Node |
     if tree.root is None and len(problems) == before:
         problems.add_at(source, 0, 0, "the file is empty")
     return tree.root, tree.values
-
-
-def _events(text: str) -> Iterator[Any]:
-    from ruamel.yaml import YAML
-
-    yield from YAML(typ="safe", pure=True).parse(text)
 
 
 class _Stop(Exception):
