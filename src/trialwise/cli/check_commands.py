@@ -71,7 +71,7 @@ def check_command(selected: Selection, expect: float | None, as_json: bool) -> i
     chosen = selected.choose_sized(suites)
     prepared = []
     for suite in suites:
-        places = {"store": suite.runs_folder, "baselines": suite.baselines_folder}
+        places: dict[str, Any] = {"store": suite.runs_folder, "baselines": suite.baselines_folder}
         found = prepare_chosen(suite, chosen, Workspace(**places, redact=suite.redaction))
         prepared += [(one.plan, suite.runs_folder) for one in found]
     plans = [plan for plan, _ in prepared]
@@ -297,9 +297,11 @@ def _check_folder(name: str, folder: Path, shown: str, status: Status, advice: s
     """Return whether a folder can be written to, or could be created."""
     from tempfile import TemporaryFile
 
+    # A run creates its folders, so that the nearest one that is there has to allow it.
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
     try:
+        # Tried and not asked for: permissions, read-only mounts and full disks all show here.
         with TemporaryFile(dir=folder):
             return Check(name, Status.OK, shown)
     except OSError as error:
@@ -368,6 +370,7 @@ def _endpoint(name: str, url: str) -> Check:
     if parts.scheme in getproxies() and not proxy_bypass(host):
         return Check(name, Status.WARN, f"{url}: behind a proxy, not looked at")
     try:
+        # Connected to and let go: a request could cost money or change something.
         with socket.create_connection((host, port), timeout=_CONNECT_S):
             return Check(name, Status.OK, f"{url} can be reached")
     except OSError as error:

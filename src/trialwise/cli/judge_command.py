@@ -97,6 +97,7 @@ def calibrate(selected: Selection, **given: Any) -> int:
                 say_page(build_calibration_page(facts))
     if given["as_json"]:
         say_json({"calibrations": reports})
+    # One code for all judges: a build must not go on because the last of them is fine.
     worst_first = (ExitCode.ERROR, ExitCode.FAIL, ExitCode.INCONCLUSIVE, ExitCode.PASS)
     return next(code for code in worst_first if code in codes)
 
@@ -131,6 +132,7 @@ def draw(
     lines = judges.draw_unlabelled(record, sampling, experiment=experiment, **given)
     texts = [json.dumps(one, ensure_ascii=False) for one in lines]
     try:
+        # "x": labels are work of hours, and must not be overwritten by a second draw.
         with output.open("x", encoding="utf-8", errors="replace") as written:
             written.write("\n".join(texts) + "\n")
     except FileExistsError:

@@ -195,6 +195,7 @@ def main(arguments: list[str] | None = None) -> None:
     if arguments is not None:
         sys.exit(_run(arguments))
 
+    # A command that calls nobody's code cannot be ended by it, and pays for no second process.
     if not process.calls_service(sys.argv[1:]):
         sys.exit(_run(None))
 

@@ -204,31 +204,25 @@ class GroupedCommand(click.Command):
         )
         self.params.append(page)
 
-    def list_shown(self, ctx: click.Context) -> list[click.Parameter]:
-        """List the options of the first help page."""
-        grouped = {name for names in self._groups.values() for name in names}
-        grouped |= {one.name or "" for one in self._list_pages(ctx)}
-        return [one for one in self.get_params(ctx) if one.name in grouped]
-
-    def _list_pages(self, ctx: click.Context) -> list[click.Parameter]:
-        short = self.get_help_option(ctx)
-        return [one for one in self.get_params(ctx) if one is short or one.name == "help_all"]
-
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the groups; on the second page also the other options and the settings."""
         params = {one.name: one for one in self.get_params(ctx)}
-        for title, names in self._groups.items():
-            _write_section(formatter, title, ctx, [params.pop(one) for one in names])
-        pages = [params.pop(one.name) for one in self._list_pages(ctx)]
-        if ctx.meta.get(_WHOLE):
-            more = [one for one in params.values() if isinstance(one, click.Option)]
-            _write_section(formatter, "More", ctx, more)
-        _write_section(formatter, "Help", ctx, pages)
-        if ctx.meta.get(_WHOLE) and "settings" in {one.name for one in self.params}:
+        shown = {title: [params.pop(one) for one in names] for title, names in self._groups.items()}
+        short, is_whole = self.get_help_option(ctx), ctx.meta.get(_WHOLE)
+        pages = [one for one in params.values() if one is short or one.name == "help_all"]
+        if is_whole:
+            more = [one for one in params.values() if one not in pages]
+            shown["More"] = [one for one in more if isinstance(one, click.Option)]
+        for title, several in {**shown, "Help": pages}.items():
+            rows = [row for one in several if (row := one.get_help_record(ctx)) is not None]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+        if is_whole and "settings" in {one.name for one in self.params}:
             with formatter.section("Settings of the suite, and of --set KEY=VALUE"):
                 # What has no option to be shown is changed by `--set` alone.
-                shown = (*_EVERYDAY, *_NO_OPTION)
-                rows = [(_key(name), doc) for name, _, _, doc in OPTIONS if name not in shown]
+                known = (*_EVERYDAY, *_NO_OPTION)
+                rows = [(_key(name), doc) for name, _, _, doc in OPTIONS if name not in known]
                 formatter.write_dl(rows)
 
     @staticmethod
@@ -241,18 +235,6 @@ class GroupedCommand(click.Command):
 
 #: Marks the context of a command that shows its second help page.
 _WHOLE = "trialwise.help_all"
-
-
-def _write_section(
-    formatter: click.HelpFormatter,
-    title: str,
-    ctx: click.Context,
-    params: Sequence[click.Parameter],
-) -> None:
-    rows = [row for one in params if (row := one.get_help_record(ctx)) is not None]
-    if rows:
-        with formatter.section(title):
-            formatter.write_dl(rows)
 
 
 # --- Which contracts, and how they run ------------------------------------------------------------

@@ -60,6 +60,7 @@ def divert_prints() -> None:
     own = os.dup(1)
     encoding, errors = sys.stdout.encoding, sys.stdout.errors
     _OWN.append(open(own, "w", encoding=encoding, errors=errors))  # noqa: SIM115
+    # The file descriptor and not only `sys.stdout`: a program that a service starts inherits it.
     os.dup2(2, 1)
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(line_buffering=True)
@@ -106,6 +107,7 @@ class _Tolerant:
 
 def mute(handle: int) -> None:
     """Send the remaining output to the null device, so that writing fails only once."""
+    # Python flushes at exit; a second error there would replace the exit code by 120.
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, handle)
     os.close(null)

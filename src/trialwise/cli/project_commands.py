@@ -110,6 +110,7 @@ def _check_free(folder: Path, files: Mapping[str, str], *, force: bool) -> None:
         raise TrialwiseError(f"{folder / _OTHER_SUITE} is a suite already: a folder has one")
     # The schema is made, not written by anybody: it is brought up to date without asking.
     there = [folder / name for name in files if name != SCHEMA and (folder / name).exists()]
+    # Nothing at all is written where one file would be lost: half a project helps nobody.
     if there and not force:
         names = ", ".join(map(str, there))
         raise TrialwiseError(

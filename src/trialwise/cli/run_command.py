@@ -166,6 +166,7 @@ def _run_suites(selected: Selection, how: _How, watched: WatchedRun | None = Non
     if kept:
         lost = [one.record.run_id for one in ended if one.not_kept and one.record]
         troubles += _report(kept, lost, how, code)
+    # Only a PASS is believed without looking; any other code makes somebody look at the run.
     if code == ExitCode.PASS:
         troubles += _find_lost_records(kept)
     for trouble in troubles:
@@ -273,8 +274,10 @@ def _pick_code(ended: Sequence[running.EndedRun], *, strict: bool) -> int:
     if any(one.was_interrupted for one in ended) or not verdicts:
         return ExitCode.INTERRUPTED
     code = suite_totals.pick_exit_code(verdicts)
+    # A FAIL stands, whatever else was not decided.
     if suite_totals.pick_suite_status(verdicts) is not Status.INCONCLUSIVE:
         return code
+    # Nothing was measured of a service that was never reached: a retry of the build is right.
     if any(one.stop is StopReason.SERVICE for one in verdicts):
         return ExitCode.ERROR
     return ExitCode.FAIL if strict else code

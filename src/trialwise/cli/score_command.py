@@ -125,6 +125,7 @@ def command(files: tuple[Path, ...], how: _How) -> int:
       trialwise score traces/*.json --suite trialwise.yaml
       trialwise score 2026-11-15T06-25-24Z-support-agent-3f9c
     """
+    # The name of a run is not a file; its folder is not, either.
     if len(files) == 1 and not files[0].is_file():
         return _score_run(files[0], how)
     for path in files:

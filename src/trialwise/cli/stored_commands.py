@@ -400,6 +400,7 @@ def rerun_command(run: str, how: _Rerun) -> int:
     from trialwise.runtime.selecting import Selection, load
 
     stored = RunChooser(how.store).find(run)
+    # The input and the seed are those of the record, whatever the suite draws today.
     before, contract = find_trial(stored, how.index, how.sampling), stored.plan.contract
     suite = load(how.file)
     ((_, chosen),) = Selection(names=(contract,)).choose([suite])
@@ -435,6 +436,7 @@ def rerun_command(run: str, how: _Rerun) -> int:
             checks=[(criterion, f"{name}: {word}") for criterion, name, word in checks],
         )
         say_page(Document(kind="Trial", title="", blocks=(shown,)))
+    # A service that was not reached says nothing of the reply, so that it is neither 0 nor 1.
     if done.trial.is_excused:
         return ExitCode.INCONCLUSIVE
     return ExitCode.PASS if done.trial.passed else ExitCode.FAIL

@@ -50,6 +50,7 @@ def watch_runs(arguments: Sequence[str], suites: Sequence[Path]) -> int:
     with TemporaryDirectory(prefix="trialwise-watch-") as folder:
         try:
             while True:
+                # Before the run: a change while it goes on is a change that it may not have seen.
                 before = _stamp_all(suites)
                 code, is_interrupted = _run_once(arguments, Path(folder))
                 if is_interrupted:
@@ -276,6 +277,7 @@ class WatchedRun:
             return None
         if depends["service"] != service:
             return None
+        # A model behind an API does not change with a file of the project.
         if service.partition(":")[0] in _REMOTE:
             return depends
         is_same = all(

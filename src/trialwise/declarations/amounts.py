@@ -137,6 +137,7 @@ def read_option(kind: str, text: str) -> Any:
 
 def _read_whole(kind: str, text: str) -> int | None:
     digits = text.removeprefix("-")
+    # Other scripts have digits, too, and Python takes seconds for a number of a million digits.
     if not digits.isascii() or not digits.isdigit() or len(digits) > 18:
         return None
     least = {"count": 1, "count from 0": 0}.get(kind)

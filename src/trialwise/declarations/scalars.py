@@ -159,6 +159,7 @@ class Text(Kind):
         text = node.value
         if not isinstance(text, str) or not text.strip():
             return self.refuse(node, label, reader, _quotes(node))
+        # Most texts have no reference, and need no copy that is marked as filled.
         if self._environment == "kept" or "${" not in text:
             return text
         if self._environment == "refused":

@@ -234,6 +234,7 @@ def build_declared(
             value = key.otherwise if key.otherwise is not MISSING else key.kind.supply(reader)
         if value is not MISSING:
             arguments[key.field] = value
+    # Its problem is reported; a constructor would report the same value again, without a place.
     if INVALID in arguments.values():
         return INVALID
     # Only a service that resolves secrets by itself asks for it; no value passes through here.

@@ -247,6 +247,7 @@ class MapOf(Kind):
             if not name.strip():
                 reader.refuse(key, f"a name in {label} is blank")
             fields.put(name, key, value, _value(self.kind, f"`{name}`", value, reader))
+        # An empty mapping says nothing; the author probably forgot to indent what follows.
         if not fields.nodes:
             return reader.refuse(node, f"{label} must be {self.expected}, it is empty")
         fields.sound = reader.problem_count == before

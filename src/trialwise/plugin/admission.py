@@ -69,6 +69,7 @@ def admit(items: Sequence[pytest.Item], settings: Settings) -> list[str]:
             with _noting(item, errors):
                 read.append((item, *_read_test(item, settings)))
     sizes = [options for _, _, options in read]
+    # A family is sized together: each decision needs to know how many belong to it.
     if any(options.correction != "none" for options in sizes):
         from trialwise.procedures.families import size_families
 
@@ -264,6 +265,7 @@ def _unmarked_source(function: FunctionType) -> str:
     if node is None:
         return source_of(function.__code__)
     plain = copy.copy(node)
+    # The marker says what is asked; a new threshold must not make another criterion of the body.
     plain.decorator_list = [one for one in node.decorator_list if not _is_mark(one)]
     return write_node(plain)
 

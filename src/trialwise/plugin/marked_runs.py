@@ -219,6 +219,7 @@ class LocalRun(TestRun):
         parts, state, course = self._parts, self._parts.state, item.course
         if course.teardown_error is not None:
             self.teardown_errors.append(course.teardown_error.value)
+        # Its outcome is not known, but what it has cost was spent all the same.
         if course.is_abandoned:
             state.abandon(item.trial.index, [item.trial.so_far()])
             self.budget.pay(item.trial.cost_usd)

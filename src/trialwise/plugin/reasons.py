@@ -217,6 +217,7 @@ def is_mistake(error: BaseException, file: Path) -> bool:
         file: The test's own: what other files raise may be the service's failure.
     """
     frames = [frame for frame, _ in walk_tb(error.__traceback__)]
+    # A NameError of a library is what the service does to its callers, and is measured.
     is_own = bool(frames) and Path(frames[-1].f_code.co_filename) == file
     return is_own and isinstance(error, NameError | ImportError | SyntaxError)
 

@@ -168,6 +168,8 @@ class SessionBudget:
         if not self._is_limited:
             return None
         with self._share_spending() as spent:
+            # Looked at and taken under one lock, so that two workers cannot both start the last
+            # trial.
             forbidden = self._find_used_up(spent)
             if forbidden is None:
                 spent.trials += 1

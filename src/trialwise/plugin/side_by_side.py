@@ -67,6 +67,7 @@ class SideBySide(OneByOne):
         item = self._make(start)
         give_own_fixtures(item)
         with held_back():
+            # Before its setup: an interrupt in the middle of that still finds it to tear it down.
             self._under_way[item] = None
             trial_items.run_phase(item, "setup", lambda: self._open.setup(item))
             if not item.course.ending.passed:
@@ -96,6 +97,8 @@ class SideBySide(OneByOne):
             self._cancel_all()
             self._run_loop(asyncio.ALL_COMPLETED)
         finally:
+            # The lease of a plugin's loop ends before the fixtures are torn down that hold the loop
+            # itself.
             self._stack.close()
             self._threads.close()
             for item in list(self._under_way):

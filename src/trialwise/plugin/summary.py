@@ -148,6 +148,7 @@ def _list_notes(
 ) -> Iterator[str]:
     """List what a reader would otherwise miss; what failed has said so above."""
     unfinished = [one for one in verdicts if one.stop.is_premature]
+    # A run that was decided before its limit is not continued: more trials could turn its verdict.
     if any(one.decision is Decision.INCONCLUSIVE for one in unfinished):
         yield "`pytest --trialwise-resume` continues unfinished tests; their trials are kept"
     if other_plugins.reruns_failures(config):

@@ -88,6 +88,7 @@ class TrialHandle:
         if condition:
             self._checked.setdefault(name, (_OK, None))
             return True
+        # The first failure stays: a later check of the same name must not explain it away.
         if self._checked.get(name, (_OK, None))[0].passed:
             result = CheckResult.fail(explanation or f"{name} does not hold")
             # While the frame of the body is there: its traceback could not be written later.
@@ -221,6 +222,7 @@ def describe_trial(
         outcomes=handle.outcomes(ending),
         error_class=ending.error_class,
         error="" if reached else excerpts.text(ending.result.explanation),
+        # Only of bodies that came to an end: waiting for an error is not the latency of an answer.
         latency_s=round(latency, 6) if reached else None,
         usage=handle.usage,
         cost_usd=handle.cost_usd,

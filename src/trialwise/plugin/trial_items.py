@@ -123,6 +123,7 @@ def copy_item(host: pytest.Function, **own: Any) -> TrialItem:
         host.config.stash[_REPORTERS] = Reporters(host.config.pluginmanager)
     item.reporters = host.config.stash[_REPORTERS]
     item.course, item.subtest_failures, item.is_told = Course(), [], True
+    # Lists of its own: what a trial prints or notes would otherwise pile up on the test.
     item._report_sections, item.user_properties = [], []
     item.own_markers = list(host.own_markers)
     item.fixturenames = list(host._fixtureinfo.names_closure)

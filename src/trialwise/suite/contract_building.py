@@ -141,6 +141,7 @@ def build_contract(
     # A service that several contracts share is reported once.
     if services is None or isinstance(options, Invalid) or isinstance(samplings, Invalid):
         return []
+    # One set of checks for all models and arms: they are compared by the same questions.
     making = _Making(criteria, samplings, options, parts, context)
     built: list[tuple[SuiteContract, Node]] = []
     for one in services:
@@ -366,6 +367,8 @@ def with_model(
         changed.values["python"] = given = python.copy()
         given.values |= {"model": model, "needs_model": not is_arm}
         return changed
+    # Every model would otherwise be the same service, and their equal rates would look like a
+    # result.
     if not _mentions(fields):
         message = 'the service does not say where a model goes: write "{model}" into it, quoted'
         context.refuse(node, message)

@@ -111,6 +111,7 @@ def _latency(given: Fields) -> contract.Latency:
         for one in contract.PERCENTILES
         if one in given
     ]
+    # A limit of one's own and the baseline's for one percentile would be two tests under one name.
     for one in given.get("baseline", ()):
         if one in given:
             raise InvalidArgument("baseline", one, f"leave out {one}, which has a limit")
@@ -268,6 +269,7 @@ def _grade_runs(grader: GraderSpec, context: Context) -> Criterion | Invalid:
 
 def _criterion(fields: Fields, context: Context) -> Criterion | Invalid:
     specs = [one for one in fields.values.values() if isinstance(one, CheckSpec)]
+    # Checks that stand directly in the criterion come first, as people read them.
     specs += fields.get("postconditions", [])
     graders = fields.get("graders", [])
     checks = [spec.build(context) for spec in (*specs, *graders)]

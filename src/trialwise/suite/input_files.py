@@ -49,6 +49,7 @@ class Found:
             refuse: Reports what is wrong with a field.
             place: Where it stands, as a message says it.
         """
+        # Its number in the whole sampling, so that the ids of several files do not collide.
         values.setdefault("id", str(len(self.inputs) + 1))
         try:
             one = Input(**values)
@@ -422,6 +423,7 @@ def find_files(pattern: str, folder: Path) -> list[str]:
     """
     search = _Search(folder)
     root, parts = ("/", pattern.strip("/")) if pattern.startswith("/") else ("", pattern)
+    # A set: `**` finds a file by several ways, and an input must not count twice.
     names = set(search.expand(root, [part for part in parts.split("/") if part]))
     return sorted(name for name in names if name and os.path.isfile(folder / name))
 

@@ -382,6 +382,7 @@ def records() -> list[Record]:
         elif isinstance(kind, DeclaredService):
             yield kind.kind
 
+    # Depth first, so that the reference page describes a record near where it is used first.
     waiting: list[Kind] = [SUITE]
     while waiting:
         waiting[:1] = [*walk(waiting[0])]

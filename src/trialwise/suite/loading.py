@@ -194,6 +194,7 @@ def _overlay_setting(written: str, root: Node, context: Context) -> None:
 
     It stands at the top, which contracts share, and in each contract with a key of its own.
     """
+    # A message about the value then points at the option, which is where somebody has to change it.
     source = Source(Path(f"--set {written}"), written, is_file=False)
     name, equals, value = written.partition("=")
     if not equals or not all(name.split(".")):

@@ -172,6 +172,7 @@ class Context(Reader):
                 parts.append(f"${{{name}}}" if keeps else self.variables[name])
             elif name and default is not None and "${" not in default:
                 parts.append(default)
+            # A service that resolves its references at each call takes the escape away itself.
             elif match[0] == "$${" and not keeps:
                 parts.append("${")
             else:
@@ -337,6 +338,7 @@ def add_to_path(folder: str) -> None:
     A file such as `statistics.py` beside the suite would otherwise replace what this package and
     the libraries under it import.
     """
+    # Twice on the path is harmless, but a test session with many suites would grow it without end.
     if folder in sys.path:
         return
     standard = os.path.dirname(os.__file__)
@@ -382,6 +384,7 @@ def _describe_error(error: BaseException) -> str:
         text = " ".join(str(error).split())
     except Exception:  # its own __str__ may raise anything
         text = ""
+    # The innermost frame is where the user has to look; the outer ones are the import machinery.
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

@@ -133,6 +133,8 @@ class Problems:
         hide: bool = False,
     ) -> None:
         """Something is wrong at a place; line and column count from 0."""
+        # Counted even where it was said before: a reader asks whether a value is sound by this
+        # number.
         self._reports += 1
         # Printed in terminals and logs: a name in a suite must not move the cursor.
         message = _printable(message[:_LONGEST])

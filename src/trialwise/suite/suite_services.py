@@ -132,6 +132,7 @@ def hash_service(fields: Fields, model: str | None) -> str:
         fields: The service's.
         model: The model it is for, where there are several.
     """
+    # Of what was written and not of the object: `run --watch` asks again only where that changes.
     text = repr((list_values(fields), model))
     return f"{_declaration(fields).name}:{sha256(text.encode()).hexdigest()[:16]}"
 
@@ -438,6 +439,7 @@ def _build(
 
 def _juror(fields: Fields, context: Context) -> Any:
     """Return a service as a juror, named by what is written about it."""
+    # A juror is asked also where a recording stands for the service under test.
     service = build_service(fields, context, needed=True)
     if isinstance(service, Invalid):
         return INVALID

@@ -51,6 +51,8 @@ def scalar_of(text: str) -> Any:
     >>> [scalar_of(text) for text in ("no", "~", "true", "0x1F", ".5", "2001-01-01")]
     ['no', None, True, 31, 0.5, '2001-01-01']
     """
+    # Only these words of the core schema (YAML 1.2, 10.3.2): in YAML 1.1 the country code `no` is
+    # false.
     if text in _WORDS:
         return _WORDS[text]
     # Most scalars are words, and need none of the expressions below.
@@ -179,6 +181,7 @@ class _Tree:
         # Everything that reads the tree walks it by recursion.
         if len(self._frames) >= MAX_DEPTH:
             self._stop(event, f"nested more than {MAX_DEPTH} deep")
+        # An alias to this node later costs as many values as are read until it is closed.
         before = self.values
         self._count(event, 1)
         node = self._node(event, {} if is_mapping else [])
@@ -188,6 +191,8 @@ class _Tree:
     def _close(self, event: Any) -> None:
         frame = self._frames.pop()
         frame.node.end_line, frame.node.end_column = event.end_mark.line, event.end_mark.column
+        # What stands in the mapping itself prevails over what `<<` brings in, as the merge key
+        # says.
         for other in frame.merged:
             for name, entry in other.entries.items():
                 frame.node.entries.setdefault(name, entry)

@@ -50,6 +50,7 @@ def assert_executor_conforms(executor: str) -> None:
 
 
 def _assert_same_trials(executor: str) -> None:
+    # Side by side as well: results then come back in another order than they were asked in.
     for service, concurrency in ((answer, 1), (answer_later, 8)):
         here = _run(service, "local", trials=60, concurrency=concurrency)
         there = _run(service, executor, trials=60, concurrency=concurrency)
@@ -91,6 +92,7 @@ def _assert_exceptions(executor: str) -> None:
 
 
 def _assert_limit(executor: str) -> None:
+    # A limit that each worker counts by itself is passed as often as there are workers.
     result = _run(answer, executor, trials=60, budget=Budget(trials=11))
     assert len(result.trials) == 11, f"{executor} ran {len(result.trials)} trials, the limit is 11"
     assert result.decision is Decision.INCONCLUSIVE, "a run cut short decides nothing"
