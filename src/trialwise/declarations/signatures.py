@@ -379,6 +379,7 @@ class Setting(Arg):
         in_pytest: Whether the pytest plugin knows it.
     """
 
+    kind: Kind
     option: str = "*"
     in_pytest: bool = True
 
