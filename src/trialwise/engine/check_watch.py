@@ -47,14 +47,13 @@ def make_ready(check: Check, pass_at: float | None = None) -> ReadyCheck:
         check: A postcondition, or a function.
         pass_at: The score from which a reply passes, where functions may return scores.
     """
-    if isinstance(check, Postcondition):
-        if pass_at is not None:
-            check = _let_grade(check, pass_at)
-        return ReadyCheck(check.name, check.check, _asking(check) or _within(check))
-    from trialwise.checks.predicates import predicate
+    if not isinstance(check, Postcondition):
+        from trialwise.checks.predicates import predicate
 
-    postcondition = predicate(check, pass_at=pass_at)
-    return ReadyCheck(postcondition.name, postcondition.check, _asking(postcondition))
+        check = predicate(check, pass_at=pass_at)
+    elif pass_at is not None:
+        check = _let_grade(check, pass_at)
+    return ReadyCheck(check.name, check.check, _asking(check) or _within(check))
 
 
 def _let_grade(check: Postcondition, pass_at: float) -> Postcondition:

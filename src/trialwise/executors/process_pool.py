@@ -67,7 +67,7 @@ class ProcessPool:
 
     def _load(self, packed: PackedJob) -> list[LoadReport]:
         for worker in self._workers:
-            worker.send_job(packed)
+            worker.send("job", packed)
         return [worker.read_report() for worker in self._workers]
 
     @property
@@ -121,7 +121,7 @@ class ProcessPool:
         try:
             fresh = _Worker()
             self._workers.append(fresh)
-            fresh.send_job(self._packed)
+            fresh.send("job", self._packed)
             trouble = fresh.read_report().problem
         except ExecutorUnusable as error:
             trouble = str(error)
@@ -150,7 +150,7 @@ class ProcessPool:
     def close(self) -> None:
         """End all workers; each closes its service first."""
         for worker in self._workers:
-            worker.ask_to_end()
+            worker.send("end")
         for worker in self._workers:
             worker.end(_CLOSING_S)
 
@@ -166,12 +166,10 @@ class _Worker:
         self.running: set[int] = set()
         try:
             self.connection, theirs = Pipe()
-        except OSError as error:
-            raise _describe_start(error) from error
-        # Only the worker keeps its end, so that its death ends the connection.
-        with theirs:
-            number = theirs.fileno()
-            try:
+            # Only the worker keeps its end, so that its death ends the connection. Our own end is
+            # closed with this object where no process starts.
+            with theirs:
+                number = theirs.fileno()
                 self.process = subprocess.Popen(
                     [sys.executable, "-m", "trialwise.executors.trial_worker", str(number)],
                     pass_fds=[number],
@@ -181,14 +179,13 @@ class _Worker:
                     # Ctrl-C is the driver's to handle; it ends the workers itself.
                     start_new_session=True,
                 )
-            except OSError as error:
-                self.connection.close()
-                raise _describe_start(error) from error
+        except OSError as error:
+            raise ExecutorUnusable(f"a worker process cannot be started: {error}") from error
 
-    def send_job(self, packed: PackedJob) -> None:
-        """Send a job to the process, whose report follows."""
-        with suppress(OSError):  # it has ended, which is found when its report is read
-            self.connection.send(("job", packed))
+    def send(self, *message: object) -> None:
+        """Send a message; a process that has ended is found when it is read from."""
+        with suppress(OSError):
+            self.connection.send(message)
 
     def read_report(self) -> LoadReport:
         """Return what the process says about the job.
@@ -205,11 +202,6 @@ class _Worker:
             raise ExecutorUnusable(message) from error
         return report
 
-    def ask_to_end(self) -> None:
-        """Ask the process to close its service and end."""
-        with suppress(OSError):  # it may have ended already
-            self.connection.send(("end",))
-
     def end(self, within_s: float = 1.0) -> int:
         """Wait for the end of the process, and kill it if it does not come.
 
@@ -223,7 +215,3 @@ class _Worker:
         except subprocess.TimeoutExpired:
             self.process.kill()
             return self.process.wait()
-
-
-def _describe_start(error: OSError) -> ExecutorUnusable:
-    return ExecutorUnusable(f"a worker process cannot be started: {error}")

@@ -186,25 +186,23 @@ class Asking:
             return None
 
 
+@dataclass(frozen=True, slots=True)
 class _Call:
     """A juror as a service whose reply is what was read, and whose every failure is transport's."""
 
-    def __init__(
-        self, service: Service, read: Callable[[str], Any], timeout_s: float, expenses: Expenses
-    ) -> None:
-        self._service = service
-        self._read = read
-        self._timeout_s = timeout_s
-        self._expenses = expenses
+    service: Service
+    read: Callable[[str], Any]
+    timeout_s: float
+    expenses: Expenses
 
     async def call(self, trial: TrialContext) -> Reply:
         from anyio import move_on_after
 
-        self._expenses.asked += 1
+        self.expenses.asked += 1
         reply: Reply | None = None
         try:
-            with move_on_after(self._timeout_s):
-                reply = await self._service.call(trial)
+            with move_on_after(self.timeout_s):
+                reply = await self.service.call(trial)
         except ServiceError as error:
             error_class = _class_of_trouble(error)
             if error_class is error.error_class:
@@ -214,11 +212,11 @@ class _Call:
             # What came to nothing was paid for as well.
             taken = trial.partial if reply is None else reply
             if taken is not None:
-                self._expenses.add(taken)
+                self.expenses.add(taken)
         if reply is None:
-            raise ServiceError(f"no answer within {self._timeout_s:g} s", ErrorClass.INFRASTRUCTURE)
+            raise ServiceError(f"no answer within {self.timeout_s:g} s", ErrorClass.INFRASTRUCTURE)
         try:
-            value, details = self._read(reply.text), {"answer": reply.text}
+            value, details = self.read(reply.text), {"answer": reply.text}
             return Reply(value=value, latency_s=reply.latency_s, details=details)
         except ValueError as error:
             raise ServiceError(f"the answer {error}", ErrorClass.INFRASTRUCTURE) from None

@@ -142,17 +142,14 @@ class Judge(Check, spelling="judge"):
         self.expenses.take(expenses)
         votes = [None if one.value is None else one.value.passed for one in answers]
         passed = voting.decide_panel(votes, self.quorum)
-        error_class = ErrorClass.NONE
+        told: dict[str, Any] = {"usage": expenses.usage, "cost_usd": expenses.usd}
         if passed is None:
             result, error_class = _unknown(answers)
-        else:
-            # Where it grades, its score is the share of votes that pass.
-            known = [vote for vote in votes if vote is not None]
-            result = CheckResult.ok() if passed else self._refusal(answers)
-            result = replace(result, score=sum(known) / len(known))
-        return Appraisal(
-            result=result, error_class=error_class, usage=expenses.usage, cost_usd=expenses.usd
-        )
+            return Appraisal(result=result, error_class=error_class, **told)
+        # Where it grades, its score is the share of votes that pass.
+        known = [vote for vote in votes if vote is not None]
+        result = CheckResult.ok() if passed else self._refusal(answers)
+        return Appraisal(result=replace(result, score=sum(known) / len(known)), **told)
 
     async def aclose(self) -> None:
         """Close the jurors' connections; a later question opens new ones."""

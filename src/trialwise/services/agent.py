@@ -26,7 +26,7 @@ from trialwise.services.http_endpoint import check_url
 from trialwise.services.model_apis import input_text
 from trialwise.services.openai_chat import ChatModel
 from trialwise.traces.trace_building import Building
-from trialwise.validation import require_count, require_positive, require_text
+from trialwise.validation import require_count, require_given, require_positive, require_text
 
 if TYPE_CHECKING:
     from trialwise.services._mcp import Toolbox
@@ -160,11 +160,10 @@ class AgentService(ChatModel):
             if require_count(name, given := getattr(self, name), minimum=minimum) > _MOST:
                 raise InvalidArgument(name, given, f"be at most {_MOST}")
         require_count("result_limit", self.result_limit, minimum=1)
-        require_positive("tool_timeout_s", self.tool_timeout_s)
+        require_given(self, "tool_timeout_s start_timeout_s", require_positive)
         self.servers = _check_servers(self.servers, self.environment)
         if self.extra and "tools" in self.extra:
             raise InvalidArgument("extra", "tools", "leave the tools to the servers")
-        require_positive("start_timeout_s", self.start_timeout_s)
         _check_installed()
 
     async def call(self, trial: TrialContext) -> Reply:

@@ -21,7 +21,7 @@ from trialwise.redaction import LOOKED_AT, cut_text
 from trialwise.services import model_apis, service_factors
 from trialwise.services._reported_sessions import ReportingService
 from trialwise.services.service_factors import HttpFailure, MalformedReply, ReplyTooLarge
-from trialwise.validation import require_count, require_positive
+from trialwise.validation import require_count, require_given, require_positive
 
 __all__ = ["HttpService"]
 
@@ -96,9 +96,7 @@ class EndpointService(ABC):
     _client: Any = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        if self.timeout_s is not None:
-            require_positive("timeout_s", self.timeout_s)
-        require_positive("connect_timeout_s", self.connect_timeout_s)
+        require_given(self, "timeout_s connect_timeout_s", require_positive)
         require_count("response_limit", self.response_limit, minimum=1)
 
     @property

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, ClassVar, Literal, NoReturn
 
 from trialwise.engine.ports import ServiceError, TrialContext
@@ -414,10 +415,9 @@ def _make_turn(message: Mapping[str, Any]) -> dict[str, Any]:
     blocks: list[Any] = []
     for call in Fields(message).objects("tool_calls"):
         function = call.inner("function")
-        try:
+        given: Any = {}
+        with suppress(ValueError):
             given = parse_json(function.text("arguments") or "{}")
-        except ValueError:
-            given = {}
         named = {"id": call.get("id"), "name": function.get("name"), "input": given}
         blocks.append({"type": "tool_use", **named})
     content = message.get("content")

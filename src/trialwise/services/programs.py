@@ -65,7 +65,13 @@ def open_files(
     scenario, trace = folder / "scenario.json", folder / "trace.json"
     try:
         if has_scenario:
-            _write_scenario(scenario, trial)
+            told = {"input": trial.input, "index": trial.index, "seed": trial.seed}
+            text = model_apis.encode(model_apis.to_json(told))
+            try:
+                scenario.write_bytes(text)
+            except OSError as error:
+                message = f"the scenario file cannot be written: {error}"
+                raise ServiceError(message, ErrorClass.INFRASTRUCTURE) from error
             files.placeholders["scenario_file"] = str(scenario)
         if has_trace:
             files.environment[TRACE_VARIABLE] = str(trace)
@@ -79,16 +85,6 @@ def open_files(
     finally:
         # The command may have made a part of it unreadable; the trial does not fail for that.
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _write_scenario(file: Path, trial: TrialContext) -> None:
-    scenario = {"input": trial.input, "index": trial.index, "seed": trial.seed}
-    text = model_apis.encode(model_apis.to_json(scenario))
-    try:
-        file.write_bytes(text)
-    except OSError as error:
-        message = f"the scenario file cannot be written: {error}"
-        raise ServiceError(message, ErrorClass.INFRASTRUCTURE) from error
 
 
 __all__ = ["CommandService", "InputVia"]
