@@ -178,10 +178,8 @@ class ArmsState:
         # A round starts where there is room for all of it: a trial without a partner compares
         # nothing.
         together = 1 if self._has_begun else len(self._waiting)
-        found = run_state.ask_limits(self.meter, self._pacers[arm], None, in_flight, together)
-        if found.spent is not None:
-            self.stop(*found.spent)
-        return found.may_start, found.pause
+        limits = self.meter, self._pacers[arm], None, in_flight
+        return run_state.ask_limits(*limits, stop=self.stop, together=together)
 
     def _advance(self) -> None:
         """Turn to the next experiment."""

@@ -92,20 +92,13 @@ class TextKeeper:
         excerpts: How texts are kept.
         log: Where they are made durable; None keeps them in memory only.
         known: What an earlier part of the run has kept.
-        keeps_inputs: Whether inputs may be kept.
     """
 
     def __init__(
-        self,
-        excerpts: Excerpts,
-        *,
-        log: RecordLog | None = None,
-        known: RunTexts | None = None,
-        keeps_inputs: bool = True,
+        self, excerpts: Excerpts, *, log: RecordLog | None = None, known: RunTexts | None = None
     ) -> None:
         self._excerpts = excerpts
         self._log = log
-        self._keeps_inputs = keeps_inputs
         self._inputs = dict(known.inputs) if known else {}
         self._contents = {hash_text(one.value, one.expected) for one in self._inputs.values()}
 
@@ -129,7 +122,7 @@ class TextKeeper:
                 self._log.append({"hash": key, "traceback": self._tracebacks[key]})
             self._unwritten.remove(key)
         place = trial.experiment, trial.input_id
-        if given is not None and self._keeps_inputs and place not in self._inputs:
+        if given is not None and self._excerpts.keeps_inputs and place not in self._inputs:
             self._keep_input(place, given)
 
     def _keep_input(self, place: tuple[str, str], given: model.Input) -> None:
@@ -220,7 +213,7 @@ class Excerpts:
         self, *, reply_limit: int, redact: Callable[[str], str] | None, keeps_inputs: bool = True
     ) -> None:
         self._reply_limit = require_count("reply_limit", reply_limit)
-        self._keeps_inputs = keeps_inputs
+        self.keeps_inputs = keeps_inputs
         self._redact = redact
 
     def text(self, text: str, limit: int = _LONGEST_TEXT) -> str:
@@ -260,7 +253,7 @@ class Excerpts:
                 name: one.to_dict() if hasattr(one, "to_dict") else one
                 for name, one in fields["details"].items()
             }
-        is_hidden = not self._reply_limit or ("details" in fields and not self._keeps_inputs)
+        is_hidden = not self._reply_limit or ("details" in fields and not self.keeps_inputs)
         if is_hidden or unplain(fields):
             return {}
         # Through JSON: a subclass of text or a number may carry what no process can send.
@@ -301,7 +294,7 @@ class Excerpts:
         return tuple(
             (self.text(turn.role), self.text(turn.content, self._reply_limit))
             for turn in turns
-            if turn.role == MODEL or (self._keeps_inputs and turn.role not in _INSTRUCTIONS)
+            if turn.role == MODEL or (self.keeps_inputs and turn.role not in _INSTRUCTIONS)
         )
 
     def result(self, result: model.CheckResult) -> model.CheckResult:

@@ -87,6 +87,7 @@ class RunParts:
         service: ports.Service,
         **settings: Unpack[DriverSettings],
     ) -> None:
+        self.plan, self.service = plan, service
         done = settings.get("done", ())
         self._started = ports.RunStarted(
             run_id=settings.get("run_id", ""), plan=plan, resumed=len(done)
@@ -96,10 +97,7 @@ class RunParts:
         self.clock: ports.Timer = settings.get("clock") or ports.SystemClock()
         self.excerpts = make_excerpts(plan, settings.get("redact"), settings.get("reply_limit"))
         self.keeper = TextKeeper(
-            self.excerpts,
-            log=settings.get("text_log"),
-            known=settings.get("known"),
-            keeps_inputs=plan.options.keep_inputs,
+            self.excerpts, log=settings.get("text_log"), known=settings.get("known")
         )
         self.state = state = RunState(
             plan,

@@ -76,43 +76,40 @@ class RunOutcome(NamedTuple):
     """The inputs and tracebacks that the trials name."""
 
 
-class Admission(NamedTuple):
-    """Whether a trial may start now, when to ask again, and which limit is used up."""
-
-    may_start: bool = False
-    pause: Pause | None = None
-    spent: tuple[model.StopReason, str] | None = None
-
-
 def ask_limits(
     meter: Meter,
     pacer: Pacer | None,
     start_limit: StartLimit | None,
     in_flight: int,
+    *,
+    stop: Callable[[model.StopReason, str], None],
     together: int = 1,
-) -> Admission:
-    """Ask the budget, the pace and a further limit whether trials may start now.
+) -> tuple[bool, Pause | None]:
+    """Return whether trials may start now, and when to ask again where only the pace forbids it.
 
     Args:
         meter: What was taken so far, and its budget.
         pacer: What limits the rate.
         start_limit: A further limit.
         in_flight: How many trials are under way.
+        stop: Told which limit is used up.
         together: How many trials have to start, since one without the others is worth nothing.
     """
     # The budget before the pace: a run whose money is gone ends now, not after a pause.
     spent = meter.find_limit(in_flight, together) if meter.is_limited else None
     if spent is None and meter.is_limited and meter.must_wait(in_flight, together):
-        return Admission()
+        return False, None
     if spent is None and pacer is not None and not pacer.admit():
         pause = Pause(pacer.seconds_left())
         if pause.seconds <= meter.seconds_left:
-            return Admission(pause=pause)
+            return False, pause
         spent = meter.describe_time_limit("ends before the rate allows another trial")
     # Last, because asking it may already charge the trial to a budget that others share.
     if spent is None and start_limit is not None:
         spent = start_limit()
-    return Admission(may_start=spent is None, spent=spent)
+    if spent is not None:
+        stop(*spent)
+    return spent is None, None
 
 
 class RunState:
@@ -244,7 +241,8 @@ class RunState:
             index = experiment.peek()
             if index is not None:
                 if self._is_limited:
-                    may_start, pause = self._ask_limits(experiment)
+                    limits = self.meter, self.pacer, self._start_limit, experiment.in_flight
+                    may_start, pause = ask_limits(*limits, stop=self.stop)
                     if not may_start:
                         return pause
                 position, seed = experiment.take(index)
@@ -255,13 +253,6 @@ class RunState:
                 return None
             self._advance()
         return None
-
-    def _ask_limits(self, experiment: ExperimentState) -> tuple[bool, Pause | None]:
-        """Return whether a trial may start now, and when to ask again; a used up limit stops."""
-        found = ask_limits(self.meter, self.pacer, self._start_limit, experiment.in_flight)
-        if found.spent is not None:
-            self.stop(*found.spent)
-        return found.may_start, found.pause
 
     def _advance(self) -> None:
         self._place += 1

@@ -94,10 +94,9 @@ class CallableService:
                 raise InvalidArgument("function", function, "return its reply, not yield it")
         self._function = function
         self._is_async = any(map(inspect.iscoroutinefunction, (function, own_call)))
-        positional, named = _arguments(function)
-        self._positional = [_PARTS[part] for part in positional]
-        self._named = [(name, _PARTS[part]) for name, part in named]
-        self.takes_nothing = not (positional or named)
+        # Looked up once: it runs for every trial.
+        self._parameters = [(name, _PARTS[part]) for name, part in _arguments(function)]
+        self.takes_nothing = not self._parameters
         """Whether the function is called without the input, so that all inputs are alike to it."""
         self._abandon_on_cancel = abandon_on_cancel
         self._in_thread = in_thread
@@ -169,10 +168,9 @@ class CallableService:
         return value, started, self._clock()
 
     def _call(self, trial: TrialContext) -> Any:
-        return self._function(
-            *[part(trial) for part in self._positional],
-            **{name: part(trial) for name, part in self._named},
-        )
+        given = [(name, part(trial)) for name, part in self._parameters]
+        positional = [value for name, value in given if not name]
+        return self._function(*positional, **{name: value for name, value in given if name})
 
     def _timed_in_place(self, trial: TrialContext) -> tuple[Any, float, float]:
         """Call a sync function as if no event loop were running: many clients start their own."""
@@ -240,13 +238,13 @@ def _read_session(value: Any) -> Any:
     return value if found is None else replace(found.trace.to_reply(), value=found.value)
 
 
-def _arguments(function: Callable[..., Any]) -> tuple[list[str], list[tuple[str, str]]]:
+def _arguments(function: Callable[..., Any]) -> list[tuple[str, str]]:
     """Return which part of a trial goes to which parameter: by position, and by name."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
         # Some builtins have no signature; those take what they are for.
-        return ["input"], []
+        return [("", "input")]
     # What a partial has bound is bound.
     bound = function.keywords if isinstance(function, partial) else {}
     plain = [p for p in parameters if p.kind not in _VARIADIC and p.name not in bound]
@@ -262,10 +260,11 @@ def _arguments(function: Callable[..., Any]) -> tuple[list[str], list[tuple[str,
             allowed = f"not require the parameter {parameter.name!r}: only the input, index, seed"
             raise InvalidArgument("function", function, f"{allowed} and trial are there to give")
     if not plain and any(p.kind is p.VAR_POSITIONAL for p in parameters):
-        return ["input"], []
-    by_position = [p.name for p in plain if p.kind is p.POSITIONAL_ONLY and p.name in wanted]
-    named = [(name, part) for name, part in wanted.items() if name not in by_position]
-    return [wanted[name] for name in by_position], named
+        return [("", "input")]
+    by_position = {p.name for p in plain if p.kind is p.POSITIONAL_ONLY}
+    return [
+        ("" if p.name in by_position else p.name, wanted[p.name]) for p in plain if p.name in wanted
+    ]
 
 
 def _known(parameter: inspect.Parameter) -> str | None:

@@ -98,15 +98,11 @@ async def run_arms(
     def open_state(parts: Sequence[RunParts]) -> ArmsState:
         # Arms of one service share its rate.
         pacers: dict[int, Pacer | None] = {}
-        for one, part in zip(arms, parts, strict=True):
-            pacers.setdefault(id(one.service), part.state.pacer)
-        return ArmsState(
-            [one.state for one in parts],
-            [one.plan for one in arms],
-            meter=meter,
-            pacers=[pacers[id(one.service)] for one in arms],
-            schedule=schedule,
-        )
+        for one in parts:
+            pacers.setdefault(id(one.service), one.state.pacer)
+        states, plans = [one.state for one in parts], [one.plan for one in parts]
+        own = [pacers[id(one.service)] for one in parts]
+        return ArmsState(states, plans, meter=meter, pacers=own, schedule=schedule)
 
     return await _drive(shared, open_state, interrupted, watch)
 
@@ -127,9 +123,7 @@ async def _drive(
         finally:
             # Also when a plan was refused: the caller handed the services over with the call.
             troubles = {name: await close_service(one) for name, one in services.items()}
-        return [
-            part.finish(troubles[id(one.service)]) for part, one in zip(parts, arms, strict=True)
-        ]
+        return [one.finish(troubles[id(one.service)]) for one in parts]
 
 
 async def close_service(service: Service) -> str:
