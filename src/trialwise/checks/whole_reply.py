@@ -9,6 +9,7 @@ the drafts themselves, is refused when the check is built.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from functools import lru_cache
@@ -214,10 +215,7 @@ json_schema = JsonSchema
 
 def check_schema(argument: str, schema: Any) -> str:
     """Return a schema that holds together, as text, or `InvalidArgument` with the place."""
-    import json
-
-    from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
-    from jsonschema.exceptions import SchemaError  # type: ignore[import-untyped]
+    import jsonschema  # type: ignore[import-untyped]
     from referencing.exceptions import Unresolvable
 
     dialect = schema.get("$schema", _DIALECT) if isinstance(schema, dict) else _DIALECT
@@ -225,7 +223,7 @@ def check_schema(argument: str, schema: Any) -> str:
     if dialect not in (_DIALECT, _DIALECT + "#"):
         raise InvalidArgument(f"{argument}.$schema", dialect, f"be {_DIALECT}")
     try:
-        Draft202012Validator.check_schema(schema)
+        jsonschema.Draft202012Validator.check_schema(schema)
         reference = ""
         # Looked up now: a reference that leads nowhere would fail with the first reply that reaches
         # it.
@@ -234,7 +232,7 @@ def check_schema(argument: str, schema: Any) -> str:
         # As text it has a hash, and another process can be given it.
         source = json.dumps(schema, sort_keys=True)
         _validator(source).is_valid(None)
-    except SchemaError as error:
+    except jsonschema.SchemaError as error:
         problem = printable(f"{error.json_path}: {error.message}")
         raise InvalidArgument(argument, schema, f"be a JSON Schema ({problem})") from None
     except Unresolvable:
@@ -265,7 +263,7 @@ def find_problem(source: str, value: Any) -> tuple[str, str]:
 
 def describe_worst(source: str, value: Any) -> tuple[str, str]:
     """Describe the most specific problem as `find_problem` does, however long that takes."""
-    from jsonschema.exceptions import best_match
+    from jsonschema.exceptions import best_match  # type: ignore[import-untyped]
 
     error = best_match(_validator(source).iter_errors(value))
     return ("", "") if error is None else _describe(error)
@@ -296,14 +294,12 @@ def _describe(error: Any) -> tuple[str, str]:
 
 @lru_cache(maxsize=64)
 def _validator(source: str) -> Any:
-    import json
-
-    from jsonschema import Draft202012Validator
-    from jsonschema.validators import extend  # type: ignore[import-untyped]
+    import jsonschema
     from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
 
     # The library compares every two items, which a long reply turns into minutes.
-    quick = extend(Draft202012Validator, {"uniqueItems": _unique_items})
+    draft = jsonschema.Draft202012Validator
+    quick = jsonschema.validators.extend(draft, {"uniqueItems": _unique_items})
     # With a registry of its own the validator never fetches a reference from the network.
     return quick(json.loads(source), registry=REGISTRY)
 

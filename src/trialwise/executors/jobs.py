@@ -10,10 +10,9 @@ import pickle
 import platform
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from trialwise import __version__, model
 from trialwise.engine.attempt import Caller
@@ -77,19 +76,30 @@ class Job:
         """
         import cloudpickle
 
+        modules = [
+            module
+            for name, module in list(sys.modules.items())
+            # Under its own name: the main module has several, and is sent by value anyway.
+            if name == getattr(module, "__name__", None) != "__main__"
+            and self._is_sent(name, getattr(module, "__file__", None))
+        ]
+        for one in modules:
+            cloudpickle.register_pickle_by_value(one)
         try:
-            with _pickle_by_value(cloudpickle, self._chooses_value):
-                # A plain tuple: unpickling it needs no class of ours before the paths are set.
-                content = cloudpickle.dumps(tuple(self._content))
+            # A plain tuple: unpickling it needs no class of ours before the paths are set.
+            content = cloudpickle.dumps(tuple(self._content))
         except Exception as error:  # whatever the user's objects raise when they are pickled
             raise ExecutorUnusable(
                 f"the contract {self._content.contract.name!r} cannot be sent to a worker: "
                 f"{type(error).__name__}: {error}. Open clients, locks and files inside of the "
                 "service, when it is first called, and not in a global or a default argument"
             ) from error
+        finally:
+            for one in modules:
+                cloudpickle.unregister_pickle_by_value(one)
         return PackedJob(self._key, content, tuple(sys.path), os.getcwd())
 
-    def _chooses_value(self, name: str, file: str | None) -> bool:
+    def _is_sent(self, name: str, file: str | None) -> bool:
         """Return whether a module is sent by value."""
         if name.partition(".")[0] in self._by_value:
             return True
@@ -215,26 +225,6 @@ def _check_versions(report: LoadReport) -> None:
             f"the workers run Python {report.python}, and this process runs {here}. Functions "
             "cannot be sent between them: use the same minor version"
         )
-
-
-@contextmanager
-def _pickle_by_value(
-    cloudpickle: Any, chooses: Callable[[str, str | None], bool]
-) -> Iterator[None]:
-    modules = [
-        module
-        for name, module in list(sys.modules.items())
-        # Under its own name: the main module has several, and is sent by value anyway.
-        if name == getattr(module, "__name__", None) != "__main__"
-        and chooses(name, getattr(module, "__file__", None))
-    ]
-    for module in modules:
-        cloudpickle.register_pickle_by_value(module)
-    try:
-        yield
-    finally:
-        for module in modules:
-            cloudpickle.unregister_pickle_by_value(module)
 
 
 # What the driver of a run sends to a worker, and what the worker sends back.
