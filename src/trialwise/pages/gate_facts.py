@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from trialwise.documents.blocks import Name, Table, build_table
@@ -21,16 +20,8 @@ from trialwise.model.metrics import (
     ReliabilityEvidence,
 )
 from trialwise.model.verdict import Decision, Verdict
-from trialwise.procedures.metrics import (
-    PASS_AT_K,
-    PASS_HAT_K,
-    Intervals,
-    PassFigure,
-    mean_of,
-    usual_ks,
-)
+from trialwise.procedures.metrics import PASS_AT_K, PASS_HAT_K, Intervals, usual_ks
 from trialwise.stats.result_types import Interval, Undefined
-from trialwise.stats.run_reliability import pass_hat_k, pass_hat_k_interval
 from trialwise.stats.trace_stability import SUB_SCORES
 
 HELD = {True: "holds", False: "does not hold", None: "undecided"}
@@ -196,7 +187,6 @@ _MOST = 20
 _NAME = 80
 
 
-@lru_cache(maxsize=4096)
 def compute_passes(trials: int, passed: int, k: int, confidence: float) -> PassK:
     """Compute pass@k and pass^k of one input.
 
@@ -342,15 +332,12 @@ def list_decay_steps(
     # The curve of the source document looks at the first k runs; the unbiased estimate uses all of
     # them, in any order, and alone has an interval.
     tasks = [(one.summary.runs, sum(one.summary.outcomes)) for one in evidence.inputs]
-    # Inputs with the same counts have the same interval, and there are few different counts.
-    figure = PassFigure(cache(pass_hat_k), cache(pass_hat_k_interval), rises=False)
-    intervals = Intervals(claim, confidence)
     steps: list[Step] = []
     for place in sorted(set(thin_out(len(evidence.decay_curve), POINTS))):
-        k = place + 1
-        mean = mean_of([figure.estimate(*task, k) for task in tasks])
-        found = intervals.of_passes(figure, tasks, [k] * len(tasks))
-        steps.append(Step(k, mean, found, evidence.decay_curve[place] / 100))
+        ks = [place + 1] * len(tasks)
+        found = Intervals(claim, confidence).of_passes(PASS_HAT_K, tasks, ks)
+        mean, decay = PASS_HAT_K.average(tasks, ks), evidence.decay_curve[place] / 100
+        steps.append(Step(place + 1, mean, found, decay))
     return steps
 
 

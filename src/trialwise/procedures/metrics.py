@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from trialwise import stats
@@ -71,8 +72,12 @@ class PassFigure(NamedTuple):
         return mean_of([self.estimate(*task, k) for task, k in zip(tasks, ks, strict=True)])
 
 
-PASS_AT_K = PassFigure(stats.pass_at_k, stats.pass_at_k_interval, rises=True)
-PASS_HAT_K = PassFigure(stats.pass_hat_k, stats.pass_hat_k_interval, rises=False)
+# Inputs with the same counts have the same interval, and there are few different counts.
+_remember = lru_cache(maxsize=4096)
+PASS_AT_K = PassFigure(_remember(stats.pass_at_k), _remember(stats.pass_at_k_interval), rises=True)
+PASS_HAT_K = PassFigure(
+    _remember(stats.pass_hat_k), _remember(stats.pass_hat_k_interval), rises=False
+)
 
 
 class Intervals(NamedTuple):
