@@ -70,9 +70,8 @@ def call_in_process(function: Callable[..., T], *arguments: Any, limit_s: float)
 
 def _exchange(request: object) -> tuple[str, Any]:
     global _process  # noqa: PLW0603 - one for all checks of a process
-    if _process is not None and _process[0].poll() is not None:
+    if _process is None or _process[0].poll() is not None:
         _end()
-    if _process is None:
         _process = _start()
     _process[1].send(request)
     answer: tuple[str, Any] = _process[1].recv()
