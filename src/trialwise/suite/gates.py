@@ -132,17 +132,18 @@ EXPECTATION = Record(
 )
 
 
-def _block(name: str, usual: str, *, expect: str, doc: str) -> Record:
+def _block(name: str, usual: str, *, doc: str) -> Record:
     """Return the record of a gate: what is asked of its numbers, and its settings."""
     shared = {key.name for key in setting_keys(Gate)}
     # What all gates have comes last.
-    kind: type = GATES[name]
+    kind: Any = GATES[name]
     settings = sorted(setting_keys(kind), key=lambda key: key.name in shared)
+    asked = "; ".join(f"`{one.target}` {one.matcher}" for one in kind().expect)
     numbers = Key(
         "expect",
         Listing(EXPECTATION, "a list of expectations"),
         "The numbers to test and their limits.",
-        default=expect,
+        default=asked or "reported only",
     )
     block = Record(name, (numbers, *settings), doc=doc)
     block.expected = f"a mapping, or {{}} for {usual}"
@@ -152,14 +153,12 @@ def _block(name: str, usual: str, *, expect: str, doc: str) -> Record:
 RELIABILITY = _block(
     "reliability",
     "the numbers alone",
-    expect="reported only",
     doc="What repeated runs of each input come to, in percent. Targets: `reliability.runs`, "
     "`.pass_at_k`, `.passhat_k`, `.variance_amplification`, `.graceful_degradation`.",
 )
 STABILITY = _block(
     "stability",
     "a weakest score of at least 0.5",
-    expect="`stability.weakest_score` at least 0.5",
     doc="How steady each run's session was, by four heuristics of its trace. Targets: "
     "`stability.score`, `.weakest_score`, `.variance`, the lowest of each sub-score "
     "(`.tool_usage_stability`, `.response_consistency`, `.redundancy`, `.cost_per_progress`) and "
@@ -168,7 +167,6 @@ STABILITY = _block(
 METRICS = _block(
     "metrics",
     "the numbers alone",
-    expect="reported only",
     doc="pass@k, pass^k, weighted scores and flakiness, each a mean over inputs. Targets: "
     "`metrics.pass_rate`, `.score`, `.flaky`, `.flakiness`, `.unscored`, and for any number of "
     "trials K `.pass_at.K`, `.pass_hat.K`, `.pass_at_naive.K`, `.pass_hat_plugin.K`.",
