@@ -155,40 +155,34 @@ def make_encoder(*, ensure_ascii: bool, separators: tuple[str, str]) -> Callable
     ).encode
 
 
-def unplain(value: Any, place: str = "") -> tuple[str, str] | None:
+def unplain(value: Any) -> tuple[str, str] | None:
     """Return where JSON would lose or change a value, and what is there; None if nowhere.
 
-    >>> unplain({"a": [1, (2, 3)]}, "input")
-    ("input['a'][1]", 'a tuple')
+    >>> unplain({"a": [1, (2, 3)]})
+    ("['a'][1]", 'a tuple')
     """
     try:
-        found = _unplain(value)
+        return _find_unplain(value)
     except RecursionError:
-        return place, "nested too deeply or within itself"
-    return found and (place + found[0], found[1])
+        return "", "nested too deeply or within itself"
 
 
-def _unplain(value: Any) -> tuple[str, str] | None:
+def _find_unplain(value: Any) -> tuple[str, str] | None:
     # Loops and not generators: one frame a level, so that what JSON can nest is not refused here.
     if isinstance(value, list | dict):
         for key, item in value.items() if isinstance(value, dict) else enumerate(value):
             if not isinstance(key, str) and isinstance(value, dict):
                 return "", f"a dict with the key {key!r}"
-            if found := _unplain(item):
+            if found := _find_unplain(item):
                 return f"[{key!r}]{found[0]}", found[1]
         return None
-    what = _unplain_leaf(value)
-    return None if what is None else ("", what)
-
-
-def _unplain_leaf(value: Any) -> str | None:
-    if value is None or isinstance(value, str):
-        return None
+    is_plain, what = value is None or isinstance(value, str), f"a {type(value).__name__}"
     if isinstance(value, int):
-        return None if -LARGEST < value < LARGEST else "a number of thousands of digits"
-    if isinstance(value, float):
-        return None if math.isfinite(value) else f"{value}"
-    return f"a {type(value).__name__}"
+        is_plain, what = -LARGEST < value < LARGEST, "a number of thousands of digits"
+    elif isinstance(value, float):
+        # JSON has neither, and Python's spelling of them is refused by other readers.
+        is_plain, what = math.isfinite(value), str(value)
+    return None if is_plain else ("", what)
 
 
 # How single values, lists and mappings are spelled in JSON: the ground that `codec` builds on.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain, count
 from pathlib import Path
@@ -192,7 +192,12 @@ def write_baseline(
         gates: The numbers of its gates.
     """
     files = BaselineStore(baselines)
-    warnings = tuple(_list_warnings(plan, trials))
+    # What a run would say of the same trials: that they drift, or depend on each other.
+    warnings = tuple(
+        f"{one.criterion}: {said}"
+        for one in plan.criteria
+        for said in diagnose_rows(pick_rows(one, plan, trials)[1]).warnings
+    )
     path = None if stored is None else stored.path
     run_id = "" if stored is None else stored.run_id
     for file, known in files.all(plan.contract):
@@ -208,7 +213,11 @@ def write_baseline(
         covariates=plan.covariates,
         factors=plan.factors,
         claim=plan.claim,
-        latencies_s=_successful_latencies(plan, trials),
+        # A failure may be quick because nothing was done, so that only successes count (§12.2).
+        latencies_s={
+            one.name: tuple(list_latencies(trials.of_experiment(one.name), plan.reported))
+            for one in plan.experiments
+        },
         run_trials={one.experiment: len(one) for one in trials.tables},
         valid_days=valid_days,
         grace_days=grace_days,
@@ -239,13 +248,6 @@ def pick_rows(criterion: CriterionPlan, plan: Plan, trials: Trials) -> tuple[Row
     return every, every.keep(lambda row: not row.is_left_out(analysis))
 
 
-def _list_warnings(plan: Plan, trials: Trials) -> Iterator[str]:
-    """List what a run would say of the same trials: that they drift, or depend on each other."""
-    for one in plan.criteria:
-        _, rows = pick_rows(one, plan, trials)
-        yield from (f"{one.criterion}: {said}" for said in diagnose_rows(rows).warnings)
-
-
 def _count(
     criterion: CriterionPlan, plan: Plan, trials: Trials, scope: CriterionScope
 ) -> CriterionBaseline:
@@ -274,11 +276,3 @@ def _count(
         # Where there are none, every analysis counts the same trials and may use this baseline.
         excused=every.count(lambda row: row.is_excused),
     )
-
-
-def _successful_latencies(plan: Plan, trials: Trials) -> dict[str, tuple[float, ...]]:
-    """Return the latencies of successful trials by experiment, in ascending order (§12.2)."""
-    return {
-        one.name: tuple(sorted(list_latencies(trials.of_experiment(one.name), plan.reported)))
-        for one in plan.experiments
-    }
