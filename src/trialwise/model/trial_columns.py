@@ -1,4 +1,4 @@
-"""What a table holds of each trial: how its criteria came out, how its call went, what it took."""
+"""What a table holds of each trial: how its criteria came out, how its call went, its scores."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from array import array
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from trialwise.model.reply import Usage
 from trialwise.model.trial import ErrorClass, FailReason, Trial
 
 if TYPE_CHECKING:
@@ -55,28 +54,26 @@ class Course(NamedTuple):
 PLAIN = Course(ErrorClass.NONE, 1, False)
 
 
-# --- What few trials tell: columns that are made when a first trial has a number ----------------
-
-_AMOUNTS = ("cost_usd", "setup_s", "setup_cost_usd", "judging_cost_usd")
-_USAGES = ("usage", "setup_usage", "judging_usage")
-EXPENSES = frozenset({*_AMOUNTS, *_USAGES})
+EXPENSES = (
+    *("usage", "cost_usd", "setup_s", "setup_usage", "setup_cost_usd", "judging_usage"),
+    "judging_cost_usd",
+)
 """The fields of a trial that say what it took."""
-#: A column of floats holds every whole number below it; no trial takes as many tokens.
-LARGEST_WHOLE = 1 << 53
-
-K = TypeVar("K")
 
 
-class SparseColumns(Generic[K]):
+# --- What few trials have: columns that are made when a first trial has a number ----------------
+
+
+class SparseColumns:
     """Numbers that not all trials have, in a column for each key."""
 
     def __init__(self) -> None:
-        self._columns: dict[K, array[float]] = {}
+        self._columns: dict[int, array[float]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._columns)
 
-    def put(self, numbers: Mapping[K, float], place: int, *, before: int) -> None:
+    def put(self, numbers: Mapping[int, float], place: int, *, before: int) -> None:
         """Hold the numbers of a trial.
 
         Args:
@@ -89,38 +86,19 @@ class SparseColumns(Generic[K]):
         for key, column in self._columns.items():
             column.insert(place, numbers.get(key, math.nan))
 
-    def column(self, key: K) -> array[float] | None:
+    def column(self, key: int) -> array[float] | None:
         """Return one number of each trial, not a number where it has none."""
         return self._columns.get(key)
 
-    def at(self, place: int) -> dict[K, float]:
+    def at(self, place: int) -> dict[int, float]:
         """Return the numbers of one trial."""
         found = {key: column[place] for key, column in self._columns.items()}
         return {key: number for key, number in found.items() if not math.isnan(number)}
 
-    def __copy__(self) -> SparseColumns[K]:
-        other: SparseColumns[K] = SparseColumns()
+    def __copy__(self) -> SparseColumns:
+        other: SparseColumns = SparseColumns()
         other._columns = {key: copy(column) for key, column in self._columns.items()}
         return other
-
-
-def list_expenses(trial: Trial) -> dict[str, float]:
-    """List what a trial says that it took: an amount by its name, a usage in both directions."""
-    given = ((name, getattr(trial, name)) for name in _AMOUNTS)
-    found = {name: amount for name, amount in given if amount is not None}
-    for name in _USAGES:
-        usage = getattr(trial, name)
-        if usage is not None:
-            found |= {f"{name} in": usage.input_tokens, f"{name} out": usage.output_tokens}
-    return found
-
-
-def read_expense(name: str, expenses: Mapping[str, float]) -> float | Usage | None:
-    """Return what one field of a trial says, given what `list_expenses` listed."""
-    if name in _AMOUNTS or f"{name} in" not in expenses:
-        return expenses.get(name)
-    sent, received = int(expenses[f"{name} in"]), int(expenses[f"{name} out"])
-    return Usage(input_tokens=sent, output_tokens=received)
 
 
 # --- A trial that was made from columns, and reads its texts back from the journal ----------------

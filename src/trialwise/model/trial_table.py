@@ -21,7 +21,6 @@ from typing import Any, TypeVar, overload
 from trialwise.model.trial import CheckResult, Outcome, Trial, grade_outcome
 from trialwise.model.trial_columns import (
     EXPENSES,
-    LARGEST_WHOLE,
     PLAIN,
     SIGN_NUMBERS,
     SIGNS,
@@ -29,8 +28,6 @@ from trialwise.model.trial_columns import (
     KeptTrial,
     LineReader,
     SparseColumns,
-    list_expenses,
-    read_expense,
 )
 from trialwise.model.trial_lines import read_trial
 
@@ -130,8 +127,9 @@ class TrialTable(TrialSequence):
         # The texts of errors may all differ; that two are the same is all that a count needs.
         self._errors = array("q")
         self._signs = bytearray()  # as many for each trial as there are criteria
-        self._expenses: SparseColumns[str] = SparseColumns()
-        self._scores: SparseColumns[int] = SparseColumns()
+        self.has_expenses = False
+        """Whether any trial tells what it took."""
+        self._scores = SparseColumns()
 
     @classmethod
     def of(
@@ -197,11 +195,7 @@ class TrialTable(TrialSequence):
         width = len(signs)
         self._signs[place * width : place * width] = signs
         self._errors.insert(place, hash(trial.error) if trial.error else 0)
-        if self._expenses or (not trial.is_plain and trial.has_expenses):
-            expenses = list_expenses(trial)
-            if any(abs(one) >= LARGEST_WHOLE for one in expenses.values()):
-                self._whole[index], expenses = trial, {}
-            self._expenses.put(expenses, place, before=len(self) - 1)
+        self.has_expenses |= not trial.is_plain and trial.has_expenses
         if is_graded or self._scores:
             scores = {k: one.result.score for k, one in enumerate(outcomes[:width])}
             told = {k: score for k, score in scores.items() if score is not None}
@@ -370,22 +364,15 @@ class TrialTable(TrialSequence):
         """
         place = self.find(trial.index)
         assert place is not None
-        if name in EXPENSES:
-            setattr(trial, name, read_expense(name, self._expenses.at(place)))
-            return
         assert self._reader is not None
         line = self._reader.read(self._begins[place])
         whole = read_trial(line, experiment=self.experiment, criteria=self.criteria)
-        for field in Trial.__slots__:
+        # What it took is asked of many trials at once, which must not come to hold their texts.
+        for field in EXPENSES if name in EXPENSES else Trial.__slots__:
             try:
                 object.__getattribute__(trial, field)
             except AttributeError:
                 setattr(trial, field, getattr(whole, field))
-
-    @property
-    def has_expenses(self) -> bool:
-        """Whether any trial tells what it took."""
-        return bool(self._expenses) or any(one.has_expenses for one in self._whole.values())
 
     def _sketch_outcomes(self, signs: bytes) -> tuple[Outcome, ...]:
         known = self._patterns.get(signs)
