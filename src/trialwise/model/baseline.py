@@ -156,6 +156,7 @@ class Baseline:
         put(self, "epoch", require_count("epoch", self.epoch, minimum=1))
         if not self.criteria:
             raise InvalidArgument("criteria", {}, "hold at least one criterion")
+        # Its age decides whether it is admitted, and without a zone it may be off by a day.
         if self.created_at.tzinfo is None:
             raise InvalidArgument("created_at", self.created_at, "name its time zone")
         if not _YEARS[0] <= self.created_at.year <= _YEARS[1]:
@@ -181,6 +182,7 @@ class Baseline:
         }
         object.__setattr__(self, "run_trials", MappingProxyType(run_trials))
         for sampling, latencies in self.latencies_s.items():
+            # More successes than trials: the share of successes would exceed 1.
             if len(latencies) > self.run_trials.get(sampling, len(latencies)):
                 allowed = f"be at most as many as its {self.run_trials[sampling]} trials"
                 raise InvalidArgument(f"latencies_s of {sampling!r}", len(latencies), allowed)

@@ -246,6 +246,7 @@ class Sampling:
         description: str = "",
     ) -> Sampling:
         """Return the sampling of plain values, numbered from 1; an `Input` stays what it is."""
+        # A text is a list of characters to Python, and nobody means that.
         if isinstance(values, str | bytes | Mapping):
             raise InvalidArgument("inputs", values, "be a list of inputs")
         inputs = tuple(

@@ -73,6 +73,7 @@ class Latency:
             raise InvalidArgument("constraints", (), "hold at least one percentile")
         require_open_rate("confidence", self.confidence)
         given = [one.percentile for one in self.constraints]
+        # Two limits on one percentile would be two tests of it, at the level of one.
         if len(set(given)) < len(given):
             raise InvalidArgument("constraints", given, "hold every percentile once")
 
@@ -123,6 +124,7 @@ class Prevalence:
 
     def __post_init__(self) -> None:
         require_rate("rate", self.rate)
+        # What is left behind a guardrail is the product of both rates (§1.4.5b).
         if self.source != "pre-guardrail":
             allowed = (
                 "be pre-guardrail: behind the guardrail a monitor sees what was let through, which "
@@ -208,6 +210,7 @@ class Contract:
         put(self, "covariates", tuple(self.covariates))
         put(self, "critical_factors", tuple(self.critical_factors))
         put(self, "factors", MappingProxyType({k: str(v) for k, v in self.factors.items()}))
+        # Such a run would PASS without having asked anything.
         if not self.criteria and not self.gates:
             raise InvalidArgument("criteria", (), "hold at least one criterion, or add a gate")
         put(self, "samplings", MappingProxyType(_samplings(self.sampling)))
@@ -246,6 +249,7 @@ class Contract:
                 self._check_expected(criterion)
         if self.latency and self.latency_experiment not in self.samplings:
             raise InvalidArgument("sampling", self.latency.sampling, f"be one of {known}")
+        # Nobody would notice that inputs which were written down are never tried.
         unused = set(self.samplings) - {self.experiment_of(one) for one in self.criteria}
         if unused:
             allowed = "each have a criterion: trials that decide nothing are not run"

@@ -219,6 +219,7 @@ class Criterion:
         if self.method != METHODS[0] and (not is_sequential or self.trials is not None):
             allowed = f"be {METHODS[0]} except with at_least and a margin, and without trials"
             raise InvalidArgument("method", self.method, allowed)
+        # Deciding each input is what `each_input` is for, and a report decides nothing.
         if self.report_only and self.each_input:
             allowed = "be left out of a criterion that is only reported: it decides no input"
             raise InvalidArgument("each_input", self.each_input, allowed)
@@ -238,6 +239,7 @@ class Criterion:
     def _check_grading(self) -> None:
         weights = tuple(require_positive("weights", weight) for weight in self.weights)
         object.__setattr__(self, "weights", weights)
+        # Where every check has to hold, none can count more than another.
         if self.weights and not self.is_graded:
             allowed = "go with pass_at or mean_at_least: without them every check has to hold"
             raise InvalidArgument("weights", list(self.weights), allowed)
@@ -246,6 +248,7 @@ class Criterion:
             raise InvalidArgument("weights", list(self.weights), allowed)
         if self.pass_at is not None and not 0 < require_rate("pass_at", self.pass_at) <= 1:
             raise InvalidArgument("pass_at", self.pass_at, "be above 0: every score is at least 0")
+        # A mean has no boundaries of its own: the bounds on it hold at one number of trials.
         if self.mean_at_least is None:
             return
         require_open_rate("mean_at_least", self.mean_at_least)

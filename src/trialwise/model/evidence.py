@@ -180,6 +180,7 @@ class Spending:
     def paid_usd(self) -> float | None:
         """All of it together; None where nothing said what it cost."""
         paid = (self.usd, self.setup_usd, self.judging_usd, self.abandoned_usd)
+        # What is not known is left out: a part of the costs is still a bound from below.
         known = [one for one in paid if one is not None]
         return sum(known) if known else None
 

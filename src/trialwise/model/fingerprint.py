@@ -9,6 +9,7 @@ memory.
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -83,9 +84,6 @@ def _contents(one: Input) -> list[object]:
 
 
 def _text(plain: object) -> str:
-    # Here, because making a service loads this module and is no reason to load a parser.
-    import json
-
     return json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 

@@ -104,6 +104,7 @@ def _write_executor(given: object) -> str:
     >>> _write_executor({"processes": 4})
     'processes:4'
     """
+    # One text for either spelling, so that plans record it in one form.
     if isinstance(given, Mapping) and len(given) == 1:
         return ":".join(str(part) for pair in given.items() for part in pair)
     if isinstance(given, str) and given.strip():

@@ -6,11 +6,11 @@ people and tools read as JSON, of which a torn, altered, lost or repeated line i
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import cache
 from itertools import repeat
 from math import isfinite
 from operator import index
@@ -42,7 +42,7 @@ def spell_record(record: Mapping[str, Any]) -> str:
     """
     if CHECKSUM in record:
         raise InvalidArgument("record", sorted(record), f"leave the key {CHECKSUM!r} to the line")
-    return _encoder()(record if type(record) is dict else dict(record))
+    return _ENCODE(record if type(record) is dict else dict(record))
 
 
 def seal(text: bytes, number: int = 0) -> bytes:
@@ -75,8 +75,6 @@ def parse_lines(lines: Sequence[bytes]) -> list[dict[str, Any]]:
     >>> parse_lines([seal(b'{"i":0}').rstrip()])
     [{'i': 0}]
     """
-    import json
-
     # One text for the decoder: called once a line it takes half as long again.
     text = b",".join(lines).decode(errors="surrogatepass")
     try:
@@ -132,11 +130,6 @@ class LineScan:
         self.torn = len(tail)
 
 
-@cache
-def _encoder() -> Callable[[object], str]:
-    return make_encoder(ensure_ascii=True, separators=(",", ":"))
-
-
 def make_encoder(*, ensure_ascii: bool, separators: tuple[str, str]) -> Callable[[object], str]:
     """Return what encodes values as JSON on one line; made once and kept, which is quicker.
 
@@ -147,12 +140,13 @@ def make_encoder(*, ensure_ascii: bool, separators: tuple[str, str]) -> Callable
         ensure_ascii: Whether other characters are escaped.
         separators: What stands between items, and after a key.
     """
-    from json import JSONEncoder
-
     # Looking for cycles costs a little, and one is a RecursionError anyway.
-    return JSONEncoder(
+    return json.JSONEncoder(
         separators=separators, ensure_ascii=ensure_ascii, allow_nan=False, check_circular=False
     ).encode
+
+
+_ENCODE = make_encoder(ensure_ascii=True, separators=(",", ":"))
 
 
 def unplain(value: Any) -> tuple[str, str] | None:

@@ -268,6 +268,7 @@ class CriterionPlan:
     @property
     def limits(self) -> Limits:
         """When its stream is decided."""
+        # A staged design against a baseline has boundaries, too, although it is no sequential one.
         has_stages = bool(getattr(self.design, "accept", ()))
         boundaries = self.design if self.counting.stops_early or has_stages else None
         return Limits(

@@ -225,6 +225,7 @@ class RunRecord:
     """The inputs and tracebacks that the trials name; records of 0.1.0 have none."""
 
     def __post_init__(self) -> None:
+        # A record is what was decided on: a run that goes on must not add to it.
         object.__setattr__(self, "trials", Trials.of(self.trials).seal())
 
 
@@ -289,6 +290,7 @@ def summarize_latencies(
     for one in record.trials.tables:
         if experiments is None or one.experiment in experiments:
             times += list_latencies(one, record.plan.reported)
+    # Not 0 s: without a success nothing is known of how long one takes.
     if not times:
         return None
     return LatencyFacts(len(times), math.fsum(times) / len(times), max(times))

@@ -9,6 +9,7 @@ bounded: texts and arguments are cut, and turns and calls beyond a limit are cou
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -158,6 +159,7 @@ class Trace:
             left = max(0, len(given) - most)
             put(self, name, given[:most])
             put(self, omitted, require_count(omitted, getattr(self, omitted)) + left)
+        # The sum is told more often than its parts, and budgets need no more.
         if self.total_tokens is not None:
             require_count("total_tokens", self.total_tokens)
         elif self.usage is not None:
@@ -305,8 +307,6 @@ def _check_amount(argument: str, value: float | None) -> None:
 
 def _plain(args: Any) -> Any:
     """Arguments as JSON holds them; text where it cannot, or where they are too long."""
-    import json
-
     if args is None:
         return None
     if isinstance(args, str):
@@ -343,8 +343,6 @@ def _turn(turn: Fields) -> Turn:
 
 def _state(value: object) -> str | None:
     """Return a result or an error as text; `false` is how some say that there was none."""
-    import json
-
     if value is None or value is False:
         return None
     if isinstance(value, Mapping) and isinstance(value.get("message"), str):

@@ -85,6 +85,7 @@ class CheckResult:
     """How good the reply is, from 0 to 1; None where it was not graded."""
 
     def __post_init__(self) -> None:
+        # A failure without a reason could not be told from a reply that nobody checked (§1.4.5a).
         if self.passed is not (self.reason is None):
             raise InvalidArgument("reason", self.reason, "be given exactly for a failure")
         if self.score is not None:
@@ -433,6 +434,7 @@ def measured_errors(postconditions: Sequence[object]) -> stats.Confusion | None:
     >>> measured_errors([len]) is None
     True
     """
+    # Of several only the conjunction decides, and its errors are no function of those of one.
     if len(postconditions) != 1:
         return None
     found: stats.Confusion | None = getattr(postconditions[0], "errors", None)

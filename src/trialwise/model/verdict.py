@@ -191,6 +191,7 @@ class Finding:
     @property
     def planned_trials(self) -> int | None:
         """Trials of the plan, of all inputs together; None where it takes the others' trials."""
+        # It has no number of its own: it is scored on whatever the others need.
         if self.plan.counting.rides_along:
             return None
         return self.plan.trials * (len(self.by_input) or 1)

@@ -95,6 +95,7 @@ class Outcomes:
         require_text("name", self.name, "be a text that names what was tested")
         if not self.rows:
             raise InvalidArgument("rows", (), "hold at least one outcome")
+        # Rows are held as objects, unlike the trials of a run: more would fill the memory.
         if len(self.rows) > MOST_ROWS:
             raise InvalidArgument("rows", len(self.rows), f"be at most {MOST_ROWS:,}")
         scores = [row.score for row in self.rows if row.score is not None]

@@ -263,6 +263,7 @@ def is_sorted_by_input(trials: Sequence[TrialRows]) -> bool:
     runs = [len(list(same)) for _, same in groupby(trials, key=lambda trial: trial.input_id)]
     if len(runs) > len({trial.input_id for trial in trials}):
         return False
+    # In logarithms: n! of a few hundred trials exceeds every double.
     together = math.lgamma(len(runs) + 1) + sum(math.lgamma(run + 1) for run in runs)
     return together - math.lgamma(len(trials) + 1) < math.log(_BY_CHANCE)
 

@@ -157,6 +157,7 @@ def check_complete(
     if stored is not None:
         where = f" Its trials are kept in {stored.path}; {resume_with} continues."
     message = f"no baseline was written: {outcome.message or outcome.stop}.{where}"
+    # Ctrl-C is no error of the measurement, and callers tell the two apart.
     if outcome.stop is StopReason.INTERRUPTED:
         raise RunInterrupted(message)
     raise BaselineError(message)

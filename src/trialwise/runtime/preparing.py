@@ -130,6 +130,7 @@ def prepare(
 def _check_costs(contract: Contract, options: RunOptions) -> None:
     """Refuse a limit on money where nobody knows what a trial costs."""
     limit = options.budget.usd
+    # A budget that never counts anything would look like protection.
     if limit is None or options.cost_per_trial_usd is not None:
         return
     if getattr(contract.service, "tells_cost", None) is False:

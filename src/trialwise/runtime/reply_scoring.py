@@ -241,6 +241,7 @@ def _check_latencies(contract: Contract, stored: Sequence[StoredTrace]) -> None:
     """Refuse a limit on time if a trace has no duration, since 0 s would pass."""
     untimed = [one for one in stored if one.trace.duration_s is None]
     asking = [one.name for one in contract.criteria if any(map(_limits_latency, one.checks))]
+    # A missing duration reads as 0 s, which is below every limit.
     if untimed and (asking or contract.latency is not None):
         what = f"the criterion {asking[0]!r}" if asking else "`latency`"
         allowed = f"tell how long the session took, which {what} limits"
@@ -429,6 +430,7 @@ def _match_inputs(
     for trial, answer in used:
         place = trial.experiment, trial.input_id
         given, asked = known.get(place), texts.find_input(trial)
+        # A reply answers the words that were sent, whatever the name of the input.
         if given is None or (asked and asked.value != excerpts.value(given.value)):
             raise RunNotFound(
                 f"the input {trial.input_id!r} of {contract.name} is not the one that "

@@ -130,6 +130,7 @@ def run_all(
     """
     several = list(contracts)
     names = [one.name for one in several]
+    # A report and a resumed run find a contract by its name.
     if not several or len(set(names)) < len(names):
         raise InvalidArgument("contracts", names, "be at least one, of different names")
     common = ("seed", "correction", "family", "family_size")

@@ -313,6 +313,7 @@ def find_changed_covariates(plan: Plan, covariates: Sequence[Covariate]) -> dict
             value = resolve_covariates([one], now, os.environ)[one.name]
         except InvalidArgument:
             value = "not set"
+        # Trials before and after the change were made under two conditions (§8.4.1).
         if value != plan.covariates.get(one.name, value):
             found[one.name] = value
     return found

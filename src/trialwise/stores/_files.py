@@ -197,6 +197,7 @@ def safe_name(text: str) -> str:
     ('support-agent', 'evil~0fbfd372a4')
     """
     cleaned = _UNSAFE.sub("-", text)[:_LONGEST].strip("-.")
+    # Windows takes a name such as `con.json` for the device, wherever it lies.
     if not cleaned or cleaned.split(".")[0].lower() in _DEVICES:
         cleaned = f"_{cleaned}"
     if cleaned == text:
@@ -248,5 +249,6 @@ def make_store(folder: Path) -> None:
     """
     is_new = not folder.parent.exists()
     folder.mkdir(parents=True, exist_ok=True)
+    # Only a new store: whoever has removed the file wants the runs in git.
     if is_new:
         (folder.parent / ".gitignore").write_text("# Written by trialwise.\n*\n")

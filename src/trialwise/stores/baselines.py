@@ -155,6 +155,7 @@ class BaselineStore:
 
     def _check_place(self, path: Path, baseline: model.Baseline) -> None:
         """A copy under another name would be counted twice, or for another contract."""
+        # A contract that was renamed may be another one, so that its baselines are not taken over.
         if path != self.path_of(baseline):
             raise BaselineError(
                 f"{path}: this is the baseline {baseline.identifier!r} of the contract "

@@ -91,6 +91,7 @@ class Journal:
     def sync(self) -> None:
         """Wait until everything appended survives a power cut; nothing new takes no time."""
         size = self._size  # what another thread appends meanwhile is for the next sync
+        # A driver asks after every batch, also where nothing came.
         if size == self._synced:
             return
         with disk_trouble(self._path, "sync the journal"):

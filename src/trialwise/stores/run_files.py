@@ -162,5 +162,6 @@ def name_session() -> str:
 
 def join_session(name: str) -> None:
     """Belong to a session from here on: that of a run that is resumed, or of other workers."""
+    # A run of an earlier version has no session, and joining none must not begin a new one.
     if name:
         _JOINED.append(name)

@@ -195,6 +195,7 @@ class StoredRun:
         verdict = run_files.read_part(path, model.Verdict, kept["verdict"])
         if verdict.plan is None:
             raise StoreUnusable(path, "read it", "its verdict has no plan. Restore it from a copy.")
+        # The journal was read by plan.json: with other inputs its trials would be others.
         if _list_asked(verdict.plan) != _list_asked(self.plan):
             reason = "its inputs or criteria are not those of plan.json. Restore it from a copy."
             raise StoreUnusable(path, "read it", reason)
