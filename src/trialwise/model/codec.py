@@ -170,22 +170,19 @@ class _VerdictRecord(_Record):
     """A verdict holds its plan once; findings refer to their part of it by the criterion's name."""
 
     def encode(self, value: Any, *, without: str = "") -> dict[str, Any]:
-        if value.plan is None:
-            return super().encode(value, without=without)
         with _referring(value.plan):
             return super().encode(value, without=without)
 
     def decode(self, plain: Any, **known: Any) -> Any:
-        if type(plain) is not dict or plain.get("plan") is None:
+        if type(plain) is dict and plain.get("plan") is not None:
+            try:
+                known["plan"] = _form(Plan).decode(plain["plan"])
+            except Misfit as misfit:
+                misfit.steps.append(".plan")
+                raise
+            plain = {key: part for key, part in plain.items() if key != "plan"}
+        with _referring(known.get("plan")):
             return super().decode(plain, **known)
-        try:
-            plan = _form(Plan).decode(plain["plan"])
-        except Misfit as misfit:
-            misfit.steps.append(".plan")
-            raise
-        with _referring(plan):
-            rest = {key: part for key, part in plain.items() if key != "plan"}
-            return super().decode(rest, plan=plan)
 
 
 class _FindingRecord(_Record):
@@ -214,8 +211,8 @@ _PLANS: list[dict[str, Any]] = []
 
 
 @contextmanager
-def _referring(plan: Plan) -> Iterator[None]:
-    _PLANS.append({one.criterion: one for one in plan.criteria})
+def _referring(plan: Plan | None) -> Iterator[None]:
+    _PLANS.append({} if plan is None else {one.criterion: one for one in plan.criteria})
     try:
         yield
     finally:
@@ -254,39 +251,27 @@ def _tagged(classes: Sequence[Any]) -> Form:
     opened = [one for one in classes if _is_open(one)]
     closed = {_name(one): _form(one) for one in classes if one not in opened}
 
-    def find(tag: Any) -> Any:
-        if not isinstance(tag, str):
-            return None
-        kinds = (one.kinds[tag] for one in opened if tag in one.kinds)
-        found = next(kinds, None)
-        return closed.get(tag) if found is None else _record(found)
-
-    def refuse(given: Any, at: str = "") -> Misfit:
-        known = [*closed, *(name for one in opened for name in one.kinds)]
-        return Misfit(given, f"be one of {', '.join(known)}", at)
+    def find(tag: object, given: object, at: str = "") -> Any:
+        # Asked each time: a distribution that is loaded later adds kinds.
+        added = {name: _record(kind) for one in opened for name, kind in one.kinds.items()}
+        forms = {**closed, **added}
+        if not isinstance(tag, str) or tag not in forms:
+            raise Misfit(given, f"be one of {', '.join(forms)}", at)
+        return forms[tag]
 
     def encode(value: Any) -> dict[str, Any]:
-        kind: Any = type(value)
-        tag = kind.__name__
-        found = _record(kind) if isinstance(value, (*opened,)) else closed.get(tag)
-        if found is None:
-            raise refuse(value)
-        return {TAG: tag, **found.encode(value)}
+        tag = type(value).__name__
+        return {TAG: tag, **find(tag, value).encode(value)}
 
     def decode(plain: Any) -> Any:
         tag = plain.get(TAG) if type(plain) is dict else None
-        if (found := find(tag)) is None:
-            raise refuse(tag, f".{TAG}")
-        return found.decode({key: part for key, part in plain.items() if key != TAG})
+        rest = find(tag, tag, f".{TAG}")
+        return rest.decode({key: part for key, part in plain.items() if key != TAG})
 
-    return Form(
-        kinds=frozenset({dict}),
-        holds=lambda kind: (
-            any(form.holds(kind) for form in closed.values()) or issubclass(kind, (*opened,))
-        ),
-        encode=encode,
-        decode=decode,
-    )
+    def holds(kind: type) -> bool:
+        return issubclass(kind, (*opened,)) or any(one.holds(kind) for one in closed.values())
+
+    return Form(frozenset({dict}), holds, encode, decode)
 
 
 def _union(members: tuple[Any, ...]) -> Form:
