@@ -280,11 +280,11 @@ def input_hash(value: Any) -> str:
 
 def check_plain(place: str, value: Any, error_class: ErrorClass) -> None:
     """Refuse what JSON would lose or change, and say where it stands."""
-    found = unplain(value, place)
+    found = unplain(value)
     if found is not None:
         where, what = found
         raise RecordingError(
-            f"{where} is {what}, which a recording cannot hold: "
+            f"{place}{where} is {what}, which a recording cannot hold: "
             "only text, finite numbers, booleans, None, lists and dicts with text keys",
             error_class,
         )
