@@ -28,7 +28,7 @@ from trialwise.errors import InvalidArgument
 from trialwise.stats import paired
 from trialwise.stats.binomial import find_end, find_first, upper_z
 from trialwise.stats.paired_designs import discordant_rates
-from trialwise.stats.paired_rules import PairedRule
+from trialwise.stats.paired_rules import Expected, PairedRule
 from trialwise.stats.result_types import Interval
 from trialwise.validation import require_rate
 
@@ -227,22 +227,22 @@ def _find_steps(bets: Bets, delta: float) -> tuple[tuple[float, float, float, fl
 def plan_betting_rule(
     question: paired.PairedQuestion,
     margin: float,
-    *,
     alpha: float,
-    power: float,
-    rates: tuple[float, float] | None,
-    both: float | None,
+    expected: Expected,
     max_pairs: int | None,
+    *,
     fail_part: float,
 ) -> BettingRule:
     """Plan a rule with a margin that may stop after every pair; see `plan_paired_rule`."""
-    only_a, only_b = _expect(question, margin, rates, both)
+    only_a, only_b = _expect(question, margin, expected)
     mean, discordant = only_b - only_a, only_a + only_b
     gap = margin - abs(mean) if question == "equivalent" else mean + margin
     if question == "better":
         gap = mean - margin
     if gap <= 0:
-        raise InvalidArgument("rates", rates, "lie where the question is to be answered with yes")
+        raise InvalidArgument(
+            "rates", expected.rates, "lie where the question is to be answered with yes"
+        )
     if question == "better":
         above, below = (margin, mean), (-margin, gap - margin)
     elif question == "not-worse":
@@ -250,7 +250,7 @@ def plan_betting_rule(
     else:
         above, below = (-margin, mean), (-margin, -mean)
     if max_pairs is None:
-        missed = (1 - power) / 2 if question == "equivalent" else 1 - power
+        missed = (1 - expected.power) / (2 if question == "equivalent" else 1)
         reach = upper_z(alpha / 2) + upper_z(missed)
         max_pairs = math.ceil(_CAP_FACTOR * (discordant - mean * mean) * (reach / gap) ** 2)
     return BettingRule(
@@ -260,24 +260,22 @@ def plan_betting_rule(
         max_pairs=max(1, max_pairs),
         above=_choose_bets(*above, discordant),
         below=_choose_bets(*below, discordant),
-        give_up=1 - power if question == "better" else 0.0,
+        give_up=1 - expected.power if question == "better" else 0.0,
         batch=math.ceil(max_pairs / _MOST_LOOKS),
         fail_part=fail_part,
     )
 
 
 def _expect(
-    question: paired.PairedQuestion,
-    margin: float,
-    rates: tuple[float, float] | None,
-    both: float | None,
+    question: paired.PairedQuestion, margin: float, expected: Expected
 ) -> tuple[float, float]:
     """Return how often only A, and only B, is expected to pass."""
+    rates = expected.rates
     if rates is None:
         higher = min(0.99, _USUAL_CONTROL + margin + _USUAL_GAIN)
         usual = (_USUAL_RATE, _USUAL_RATE)
         rates = (_USUAL_CONTROL, higher) if question == "better" else usual
-    return discordant_rates(*rates, both)
+    return discordant_rates(*rates, expected.both)
 
 
 def _choose_bets(delta: float, mean: float, discordant: float) -> Bets:

@@ -124,21 +124,7 @@ def call_weighted(
     >>> result.rate, result.estimand
     (0.9, 'call-weighted')
     """
-    counts = check_groups(groups)
-    trials, successes = sum(m for _, m in counts), sum(y for y, _ in counts)
-    rate = successes / trials
-    J = len(counts)
-    squares = math.fsum((y - rate * m) ** 2 for y, m in counts)
-    return _estimate(
-        "call-weighted",
-        counts,
-        rate=rate,
-        units=trials * trials / sum(m * m for _, m in counts),
-        variance=J / max(J - 1, 1) * squares / trials**2,
-        confidence=confidence,
-        method=method,
-        bounds=bounds,
-    )
+    return _estimate("call-weighted", check_groups(groups), confidence, method, bounds)
 
 
 def prompt_weighted(
@@ -179,37 +165,26 @@ def prompt_weighted(
     >>> result.rate, result.effective_trials
     (0.5, 2.0)
     """
-    counts = check_groups(groups)
-    rates = [y / m for y, m in counts]
-    J = len(counts)
-    rate = math.fsum(rates) / J
-    squares = math.fsum((value - rate) ** 2 for value in rates)
-    return _estimate(
-        "prompt-weighted",
-        counts,
-        rate=rate,
-        units=float(J),
-        variance=squares / max(J - 1, 1) / J,
-        confidence=confidence,
-        method=method,
-        bounds=bounds,
-    )
+    return _estimate("prompt-weighted", check_groups(groups), confidence, method, bounds)
 
 
 def _estimate(
     estimand: Estimand,
     counts: tuple[tuple[int, int], ...],
-    *,
-    rate: float,
-    units: float,
-    variance: float,
     confidence: float,
     method: ClusterMethod,
     bounds: Bounds,
 ) -> ClusterEstimate:
     alpha = 1 - validation.require_open_rate("confidence", confidence)
     validation.require_choice("method", method, CLUSTER_METHODS)
-    trials, successes = sum(m for _, m in counts), sum(y for y, _ in counts)
+    trials, successes, J = sum(m for _, m in counts), sum(y for y, _ in counts), len(counts)
+    if estimand == "call-weighted":
+        rate, units = successes / trials, trials * trials / sum(m * m for _, m in counts)
+        squares = math.fsum((y - rate * m) ** 2 for y, m in counts) / trials**2 * J
+    else:
+        rate, units = math.fsum(y / m for y, m in counts) / J, float(J)
+        squares = math.fsum((y / m - rate) ** 2 for y, m in counts) / J
+    variance = squares / max(J - 1, 1)
     effective: float | Undefined
     interval: Interval | Undefined
     if len(counts) < 2:

@@ -20,7 +20,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trialwise.errors import InvalidArgument
 from trialwise.stats import paired
@@ -213,6 +213,14 @@ class PairedRule(ABC):
         return counts
 
 
+class Expected(NamedTuple):
+    """The arms that a rule is made for: the chance to find what they differ by, and their rates."""
+
+    power: float
+    rates: tuple[float, float] | None
+    both: float | None
+
+
 def plan_paired_rule(
     question: paired.PairedQuestion = "different",
     *,
@@ -274,50 +282,33 @@ def plan_paired_rule(
     for name, number in (("pairs", pairs), ("max_pairs", max_pairs)):
         if number is not None:
             require_count(name, number, minimum=1)
-    if asked not in ("different", "better") or margin:
-        if asked == "different" or margin is None:
-            needed = "be left out" if asked == "different" else "be given for this question"
-            raise InvalidArgument("margin", margin, needed)
-        size = require_open_rate("margin", margin)
-        # At first each of the two ways to "not equivalent" had the whole error, so that a wrong one
-        # came in up to twice as many comparisons.
-        shares = asked == "equivalent" and edition > 1
-        part = 0.5 if shares else 1.0
-        rule: PairedRule
+    expected = Expected(wanted, rates, both)
+    if asked in ("different", "better") and not margin:
+        from trialwise.stats.split_rules import SplitRule, plan_split_rule
+
         if pairs is not None:
-            from trialwise.stats.margin_rules import MarginRule
+            return SplitRule(question=asked, alpha=level, max_pairs=pairs)
+        return plan_split_rule(asked, level, expected, max_pairs, cache)
+    if asked == "different" or margin is None:
+        needed = "be left out" if asked == "different" else "be given for this question"
+        raise InvalidArgument("margin", margin, needed)
+    size = require_open_rate("margin", margin)
+    # At first each of the two ways to "not equivalent" had the whole error, so that a wrong one
+    # came in up to twice as many comparisons.
+    shares = asked == "equivalent" and edition > 1
+    part = 0.5 if shares else 1.0
+    rule: PairedRule
+    if pairs is not None:
+        from trialwise.stats.margin_rules import MarginRule
 
-            rule = MarginRule(
-                question=asked, alpha=level, margin=size, max_pairs=pairs, fail_part=part
-            )
-        else:
-            from trialwise.stats.betting_rules import plan_betting_rule
+        rule = MarginRule(question=asked, alpha=level, margin=size, max_pairs=pairs, fail_part=part)
+    else:
+        from trialwise.stats.betting_rules import plan_betting_rule
 
-            rule = plan_betting_rule(
-                asked,
-                size,
-                alpha=level,
-                power=wanted,
-                rates=rates,
-                both=both,
-                max_pairs=max_pairs,
-                fail_part=part,
-            )
-        if shares:
-            _check_reachable(rule, "max_pairs" if pairs is None else "pairs")
-        return rule
-    from trialwise.stats.split_rules import plan_split_rule
-
-    return plan_split_rule(
-        asked,
-        alpha=level,
-        power=wanted,
-        rates=rates,
-        both=both,
-        pairs=pairs,
-        max_pairs=max_pairs,
-        cache=cache,
-    )
+        rule = plan_betting_rule(asked, size, level, expected, max_pairs, fail_part=part)
+    if shares:
+        _check_reachable(rule, "max_pairs" if pairs is None else "pairs")
+    return rule
 
 
 def _check_reachable(rule: PairedRule, name: str) -> None:

@@ -30,7 +30,7 @@ from trialwise.stats.binomial import beta_quantile, binomial_pmf, binomial_tail,
 from trialwise.stats.margin_rules import find_low_end
 from trialwise.stats.paired import PairCounts, PairedCharacteristic, PairedOutcome, half_tail
 from trialwise.stats.paired_designs import plan_paired_design
-from trialwise.stats.paired_rules import PairedRule
+from trialwise.stats.paired_rules import Expected, PairedRule
 from trialwise.stats.result_types import Decision, Interval, Undefined
 from trialwise.stats.sequential import shipped_designs as shipped
 from trialwise.stats.sequential.design import SequentialDesign
@@ -234,19 +234,13 @@ class SplitRule(PairedRule):
 
 def plan_split_rule(
     question: Literal["different", "better"],
-    *,
     alpha: float,
-    power: float,
-    rates: tuple[float, float] | None,
-    both: float | None,
-    pairs: int | None,
+    expected: Expected,
     max_pairs: int | None,
     cache: shipped.DesignCache | None,
 ) -> SplitRule:
-    """Plan a rule without a margin; see `plan_paired_rule`."""
-    if pairs is not None:
-        return SplitRule(question=question, alpha=alpha, max_pairs=pairs)
-    design = None
+    """Plan a rule without a margin that may stop early; see `plan_paired_rule`."""
+    (power, rates, both), design = expected, None
     if rates is None and math.isclose(power, shipped.PAIRED_POWER):
         design = shipped.find_paired_design(question, alpha)
     if rates is None:

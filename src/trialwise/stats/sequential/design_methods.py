@@ -86,9 +86,6 @@ LONG_ROUNDS, LONG_TRIED = 3, 4
 #: A certificate that needs no further search, and how many rules say which ends are tried.
 GOOD_ENOUGH, MOST_ENDS = 1.005, 6
 
-#: How near bound and mixture come before flips take over, as a share of the objective.
-STRICT_TOLERANCE = 1e-3
-
 
 class Found(NamedTuple):
     """A rule, its objective and the least objective of any test with the same cap and looks."""
@@ -191,13 +188,7 @@ def _find_long(problem: best_rules.Problem) -> tuple[best_rules.Column, Relaxati
     if best is None or best.objective <= GOOD_ENOUGH * relaxed.bound:
         return best and (best, relaxed)
     relaxed = relax(
-        problem,
-        relaxed.prices,
-        safe=best,
-        tolerance=STRICT_TOLERANCE,
-        warm_up=0,
-        rounds=LONG_ROUNDS,
-        known=relaxed,
+        problem, relaxed.prices, safe=best, warm_up=0, rounds=LONG_ROUNDS, known=relaxed
     )
     best = search_flips(relaxed, [best], good_enough=GOOD_ENOUGH - 1, most_tried=LONG_TRIED)
     return best, relaxed
@@ -213,7 +204,6 @@ def _find_thoroughly(
         problem,
         best_rules.Prices(*(share * cap for share in FIRST_PRICES)),
         safe=safe,
-        tolerance=STRICT_TOLERANCE,
         warm_up=0 if known else WARM_UP,
         known=known,
     )
@@ -228,15 +218,7 @@ def _find_thoroughly(
     for ends in dict.fromkeys(last):
         if (problem.choose(columns) or safe).objective <= enough:
             break
-        found = relax(
-            problem,
-            prices,
-            safe=safe,
-            ends=ends,
-            tolerance=STRICT_TOLERANCE,
-            warm_up=2,
-            rounds=SETTLED_ROUNDS,
-        )
+        found = relax(problem, prices, safe=safe, ends=ends, warm_up=2, rounds=SETTLED_ROUNDS)
         columns += [*found.columns, *stricter(found, ends=ends, times=3)]
     if not problem.choose(columns[1:]):
         columns += stricter(relaxed)

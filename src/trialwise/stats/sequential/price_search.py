@@ -37,6 +37,9 @@ from trialwise.stats.sequential.walks import Rule
 #: Bound and mixture agree to this share of the objective: far below the digits anyone is shown.
 TOLERANCE = 1e-6
 
+#: How near they come in a strict design before flips take over: to be nearer pays for no walk.
+STRICT_TOLERANCE = 1e-3
+
 #: Starting steps by the errors' own ratios, before the linear programme takes over.
 WARM_UP = 5
 
@@ -76,7 +79,6 @@ def relax(
     *,
     safe: Column,
     ends: tuple[int, int] | None = None,
-    tolerance: float = TOLERANCE,
     warm_up: int = WARM_UP,
     rounds: int = MOST_ROUNDS,
     known: Relaxation | None = None,
@@ -86,6 +88,7 @@ def relax(
     What is `known` already, a bound and rules, is improved. `ends` settles the verdicts at the cap.
     """
     known = known or Relaxation(problem)
+    tolerance = STRICT_TOLERANCE if problem.gives_up else TOLERANCE
     found = replace(known, columns=[safe, *known.columns])
     for _ in range(warm_up):
         shares = problem.use_up(found.ask(prices, ends))
