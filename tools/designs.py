@@ -39,12 +39,18 @@ from trialwise.stats.sequential.shipped_designs import (
     PAIRED_LEVEL,
     PAIRED_POWER,
     PAIRED_SPLIT,
-    RATES,
     STRICT_LEVEL,
     search_design,
     search_strict,
 )
 from trialwise.stats.staged_regression import search_scheme, start_scheme
+
+#: The shipped pairs of rates: the usual margin of 0.10, and narrower ones where rates are high.
+RATES = (
+    *((p0, round(p0 - 0.10, 2)) for p0 in (0.50, 0.70, 0.80, 0.85, 0.90, 0.95, 0.97, 0.98, 0.99)),
+    *((p0, round(p0 - 0.05, 2)) for p0 in (0.90, 0.95, 0.97, 0.98, 0.99)),
+    *((p0, round(p0 - 0.02, 2)) for p0 in (0.98, 0.99)),
+)
 
 #: The rates of the strict designs that ship, and the power that sets their caps.
 STRICT_RATES = (

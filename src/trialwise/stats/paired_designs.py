@@ -26,7 +26,7 @@ from trialwise.stats.paired import half_tail
 from trialwise.stats.sequential import shipped_designs as shipped
 from trialwise.stats.sequential.best_rules import StrictObjective
 from trialwise.stats.sequential.bound import Hypotheses
-from trialwise.stats.sequential.design import Method, SequentialDesign
+from trialwise.stats.sequential.design import SequentialDesign
 from trialwise.stats.sequential.design_methods import find_strict, find_strict_quickly
 from trialwise.validation import require_choice, require_open_rate, require_rate
 
@@ -246,11 +246,4 @@ def search_two_sided(
     searched = find_strict_quickly(levels, cap, objective) if is_quick else None
     searched = searched or find_strict(levels, cap, 1, objective)
     assert searched is not None
-    return SequentialDesign.from_rule(
-        Method.STRICT,
-        levels,
-        1,
-        searched.rule,
-        mix=shipped.normalize(objective.trials),
-        certificate=searched.certificate,
-    )
+    return shipped.make_strict(levels, 1, searched, objective)

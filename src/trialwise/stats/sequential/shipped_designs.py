@@ -17,11 +17,11 @@ from dataclasses import astuple
 from functools import cache
 from itertools import pairwise
 from pkgutil import get_data  # `importlib.resources` loads temporary files and archives
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from trialwise.decimals import complement
 from trialwise.errors import InvalidArgument
-from trialwise.stats.sequential.best_rules import default_objective, usual_cap
+from trialwise.stats.sequential.best_rules import StrictObjective, default_objective, usual_cap
 from trialwise.stats.sequential.bound import (
     Hypotheses,
     Mix,
@@ -32,6 +32,9 @@ from trialwise.stats.sequential.bound import (
 )
 from trialwise.stats.sequential.design import Method, SequentialDesign
 from trialwise.stats.sequential.walks import never
+
+if TYPE_CHECKING:
+    from trialwise.stats.sequential.design_methods import Found
 
 #: Part of every key, and changed with the search, so that no older design is taken for a new one.
 EDITION = 1
@@ -56,14 +59,6 @@ DEFAULT_CAPS = {
 # fmt: on
 #: What every shipped design has in common.
 ALPHA, BETA, BATCH = 0.05, 0.20, 1
-
-#: The shipped pairs of rates: the usual margin of 0.10, and narrower ones where rates are high.
-RATES = (
-    *((p0, round(p0 - 0.10, 2)) for p0 in (0.50, 0.70, 0.80, 0.85, 0.90, 0.95, 0.97, 0.98, 0.99)),
-    *((p0, round(p0 - 0.05, 2)) for p0 in (0.90, 0.95, 0.97, 0.98, 0.99)),
-    *((p0, round(p0 - 0.02, 2)) for p0 in (0.98, 0.99)),
-)
-
 
 #: The error levels of the shipped designs for a margin, as `confidence` sets them by default.
 MARGIN_LEVEL = 0.05
@@ -148,10 +143,7 @@ def optimal_design(
     hypotheses: Hypotheses, cap: int, batch: int, mix: Mix | None, cache: DesignCache | None
 ) -> SequentialDesign:
     """The optimal design from the shipped catalogue, the cache, or the search."""
-    if mix is None or mix == even_mix(hypotheses):
-        shipped = shipped_design(hypotheses, cap, batch)
-    else:
-        shipped = _find_margin_design(hypotheses, cap, batch, mix)
+    shipped = shipped_design(hypotheses, cap, batch, mix)
     p0, p1, alpha, beta = astuple(hypotheses)
     key = design_key(p0, p1, alpha=alpha, beta=beta, cap=cap, batch=batch, mix=mix)
     return shipped or find_kept(
@@ -168,12 +160,11 @@ def strict_design(
     """The strict design from the shipped catalogue, the cache, or the search."""
     rate, alpha, beta = hypotheses.p0, hypotheses.alpha, hypotheses.beta
     limit = cap or default_strict_cap(rate, alpha, beta)
+    shipped = None
     if batch == BATCH and _are_levels(hypotheses, STRICT_LEVEL, STRICT_LEVEL):
-        entry = _find_entry("strict_designs.json", rate=rate, cap=limit)
-        if entry:
-            mix = normalize(default_objective(rate, limit).trials)
-            return _decode_design(hypotheses, entry, mix)
-    return find_kept(
+        mix = normalize(default_objective(rate, limit).trials)
+        shipped = _find_design("strict_designs.json", hypotheses, mix, rate=rate, cap=limit)
+    return shipped or find_kept(
         cache,
         name_key("strict", rate, alpha, beta, limit, batch),
         lambda kept: _is_asked(kept, hypotheses, limit, batch),
@@ -222,13 +213,16 @@ def search_strict(hypotheses: Hypotheses, cap: int, batch: int) -> SequentialDes
         if found:
             break
     assert found is not None
+    return make_strict(hypotheses, batch, found, objective)
+
+
+def make_strict(
+    levels: Hypotheses, batch: int, found: Found, objective: StrictObjective
+) -> SequentialDesign:
+    """Return a rule that was found as a design for one required rate."""
+    mix, certificate = normalize(objective.trials), found.certificate
     return SequentialDesign.from_rule(
-        Method.STRICT,
-        hypotheses,
-        batch,
-        found.rule,
-        mix=normalize(objective.trials),
-        certificate=found.certificate,
+        Method.STRICT, levels, batch, found.rule, mix=mix, certificate=certificate
     )
 
 
@@ -243,26 +237,19 @@ def _are_levels(hypotheses: Hypotheses, alpha: float, beta: float) -> bool:
     return math.isclose(hypotheses.alpha, alpha) and math.isclose(hypotheses.beta, beta)
 
 
-def shipped_design(hypotheses: Hypotheses, cap: int, batch: int) -> SequentialDesign | None:
-    """The design of the catalogue for two hypotheses, or None."""
-    if not _are_levels(hypotheses, ALPHA, BETA) or batch != BATCH:
-        return None
-    entry = _find_entry("designs.json", p0=hypotheses.p0, p1=hypotheses.p1, cap=cap)
-    return _decode_design(hypotheses, entry) if entry else None
-
-
-def _find_margin_design(
-    hypotheses: Hypotheses, cap: int, batch: int, mix: Mix
+def shipped_design(
+    hypotheses: Hypotheses, cap: int, batch: int, mix: Mix | None = None
 ) -> SequentialDesign | None:
-    """The design of the catalogue for a margin as contracts ask for it, or None."""
+    """The shipped design for two hypotheses, or None; a margin of a contract has its own mix."""
+    name, levels = "designs.json", (ALPHA, BETA)
     p0, p1 = hypotheses.p0, hypotheses.p1
-    if not _are_levels(hypotheses, MARGIN_LEVEL, MARGIN_LEVEL) or batch != BATCH:
+    asked: dict[str, object] = {"p0": p0, "p1": p1, "cap": cap}
+    if mix is not None and mix != even_mix(hypotheses):
+        name, levels = "margin_designs.json", (MARGIN_LEVEL, MARGIN_LEVEL)
+        asked["mix"] = next((one for one, make in MARGIN_MIXES.items() if make(p0, p1) == mix), "")
+    if batch != BATCH or not _are_levels(hypotheses, *levels):
         return None
-    for name, make in MARGIN_MIXES.items():
-        entry = _find_entry("margin_designs.json", p0=p0, p1=p1, cap=cap, mix=name)
-        if entry and make(p0, p1) == mix:
-            return _decode_design(hypotheses, entry, mix)
-    return None
+    return _find_design(name, hypotheses, mix, **asked)
 
 
 def find_paired_design(question: str, alpha: float) -> SequentialDesign | None:
@@ -273,14 +260,12 @@ def find_paired_design(question: str, alpha: float) -> SequentialDesign | None:
     tests = round(PAIRED_LEVEL / alpha)
     if tests < 1 or not math.isclose(alpha, PAIRED_LEVEL / tests, rel_tol=1e-9):
         return None
-    entry = _find_entry("paired_designs.json", question=question, tests=tests)
-    if entry is None:
-        return None
+    mix = None
+    levels = Hypotheses.from_numbers(PAIRED_SPLIT, 0.5, complement(PAIRED_POWER), alpha / 2)
     if question == "different":
         levels = Hypotheses.of_rate(0.5, alpha / 2, alpha / 2)
-        return _decode_design(levels, entry, normalize(paired_mix(PAIRED_SPLIT)))
-    levels = Hypotheses.from_numbers(PAIRED_SPLIT, 0.5, complement(PAIRED_POWER), alpha / 2)
-    return _decode_design(levels, entry)
+        mix = normalize(paired_mix(PAIRED_SPLIT))
+    return _find_design("paired_designs.json", levels, mix, question=question, tests=tests)
 
 
 def paired_mix(split: float, equal: float = 0.5) -> Mix:
@@ -297,12 +282,6 @@ def _read_catalogue(name: str) -> list[dict[str, Any]]:
     return found
 
 
-def _find_entry(name: str, **asked: object) -> dict[str, Any] | None:
-    """Return the first entry of a catalogue that has these values."""
-    entries = _read_catalogue(name)
-    return next((one for one in entries if all(one[k] == v for k, v in asked.items())), None)
-
-
 def search_design(hypotheses: Hypotheses, cap: int, batch: int, mix: Mix) -> SequentialDesign:
     """Compute the optimal design, which can take minutes."""
     from trialwise.stats.sequential.design_methods import find_optimal
@@ -313,10 +292,17 @@ def search_design(hypotheses: Hypotheses, cap: int, batch: int, mix: Mix) -> Seq
     )
 
 
-def _decode_design(
-    hypotheses: Hypotheses, entry: Mapping[str, Any], mix: Mix | None = None
-) -> SequentialDesign:
-    """Draw the boundaries of an entry, which holds the trials at which each of them steps up."""
+def _find_design(
+    name: str, hypotheses: Hypotheses, mix: Mix | None = None, **asked: object
+) -> SequentialDesign | None:
+    """Return the first design of a catalogue that was made for what is asked, or None.
+
+    An entry holds the trials at which each boundary steps up.
+    """
+    made = (one for one in _read_catalogue(name) if all(one[k] == v for k, v in asked.items()))
+    entry = next(made, None)
+    if entry is None:
+        return None
     cap = entry["cap"]
     rule, futile = never(cap), [(n + 1, -1) for n in range(cap + 1)]
     accept, reject = sorted(entry["accept"]), sorted(entry["reject"])
