@@ -293,7 +293,7 @@ def search_design(hypotheses: Hypotheses, cap: int, batch: int, mix: Mix) -> Seq
 
 
 def _find_design(
-    name: str, hypotheses: Hypotheses, mix: Mix | None = None, **asked: object
+    name: str, hypotheses: Hypotheses, mix: Mix | None = None, /, **asked: object
 ) -> SequentialDesign | None:
     """Return the first design of a catalogue that was made for what is asked, or None.
 
