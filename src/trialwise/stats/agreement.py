@@ -76,6 +76,16 @@ class Confusion:
         return (self.true_pass + self.false_pass) / self.labels
 
     @property
+    def swapped(self) -> Confusion:
+        """The same labels with passes called fails: what bounds from below then does from above."""
+        return Confusion(
+            true_pass=self.true_fail,
+            false_pass=self.false_fail,
+            true_fail=self.true_pass,
+            false_fail=self.false_pass,
+        )
+
+    @property
     def disagreements(self) -> int:
         """Units on which the judge and people differ."""
         return self.false_pass + self.false_fail

@@ -8,10 +8,8 @@ through the labels that they share.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
 
 from trialwise.stats.agreement import Confusion
 from trialwise.stats.binomial import find_first
@@ -73,44 +71,24 @@ def plan_looks(
     for part, share in LOOKS:
         size = int(trials * part)
         if size >= FEWEST_TRIALS:
-            tests = _Tests(labels, size, corrections)
-            accept = size - tests.find_passing(above[0], above[1] * share)
-            reject = size - tests.find_failing(below[0], below[1] * share)
-            looks.append(JudgedLook(size, share, accept, reject))
+            # A rate is shown to be low where that of fails is shown to be high.
+            passes = _find_passing(labels, size, corrections, above[0], above[1] * share)
+            fails = _find_passing(labels.swapped, size, corrections, 1 - below[0], below[1] * share)
+            looks.append(JudgedLook(size, share, size - passes, fails))
     return tuple(looks)
 
 
-class _Tests(NamedTuple):
-    """The tests after some trials, as functions of how many of them the judge passed."""
+def _find_passing(
+    labels: Confusion, size: int, corrections: tuple[Correction, ...], rate: float, alpha: float
+) -> int:
+    """Return the fewest passes that show a rate above this one; one too many if none do."""
 
-    labels: Confusion
-    size: int
-    corrections: tuple[Correction, ...]
+    def shows(passed: int) -> bool:
+        # Labels that count as trials decide nothing where the trials contradict them.
+        is_low = "pooled" in corrections and passed < labels.judged_rate * size
+        if is_low and compare_labels(passed, size, labels) < UNLIKE:
+            return False
+        tests = (JudgedTest(passed, size, labels, one) for one in corrections)
+        return all(test.shows_above(rate, alpha) for test in tests)
 
-    def find_passing(self, rate: float, alpha: float) -> int:
-        """Return the fewest passes that show a rate above this one; one too many if none do."""
-
-        def shows(passed: int) -> bool:
-            if passed < self.labels.judged_rate * self.size and self._is_unlike(passed):
-                return False
-            return all(test.shows_above(rate, alpha) for test in self._tests(passed))
-
-        return find_first(-1, self.size, shows) if shows(self.size) else self.size + 1
-
-    def find_failing(self, rate: float, alpha: float) -> int:
-        """Return the most passes that show a rate below this one; −1 if none do."""
-
-        def shows(passed: int) -> bool:
-            if passed > self.labels.judged_rate * self.size and self._is_unlike(passed):
-                return False
-            return all(test.shows_below(rate, alpha) for test in self._tests(passed))
-
-        return find_first(0, self.size + 1, lambda count: not shows(count)) - 1 if shows(0) else -1
-
-    def _tests(self, passed: int) -> Iterator[JudgedTest]:
-        return (JudgedTest(passed, self.size, self.labels, one) for one in self.corrections)
-
-    def _is_unlike(self, passed: int) -> bool:
-        """Return whether labels that count as trials contradict the trials, and decide nothing."""
-        is_pooled = "pooled" in self.corrections
-        return is_pooled and compare_labels(passed, self.size, self.labels) < UNLIKE
+    return find_first(-1, size, shows) if shows(size) else size + 1

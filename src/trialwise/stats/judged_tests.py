@@ -116,19 +116,8 @@ class JudgedTest:
         return 1 - self._swapped().lower_bound(alpha)
 
     def _swapped(self) -> JudgedTest:
-        """Return the same data with passes called fails: a bound from below becomes one above."""
-        labels = self.labels
-        return JudgedTest(
-            self.trials - self.passed,
-            self.trials,
-            Confusion(
-                true_pass=labels.true_fail,
-                false_pass=labels.false_fail,
-                true_fail=labels.true_pass,
-                false_fail=labels.false_pass,
-            ),
-            self.correction,
-        )
+        failed = self.trials - self.passed
+        return JudgedTest(failed, self.trials, self.labels.swapped, self.correction)
 
 
 def compare_labels(passed: int, trials: int, labels: Confusion) -> float:

@@ -27,7 +27,7 @@ from trialwise.stats.sequential import shipped_designs as shipped
 from trialwise.stats.sequential.best_rules import StrictObjective
 from trialwise.stats.sequential.bound import Hypotheses
 from trialwise.stats.sequential.design import SequentialDesign
-from trialwise.stats.sequential.design_methods import find_strict, find_strict_quickly
+from trialwise.stats.sequential.design_methods import find_strict
 from trialwise.validation import require_choice, require_open_rate, require_rate
 
 DesignQuestion: TypeAlias = Literal["different", "better"]
@@ -243,7 +243,6 @@ def search_two_sided(
         passes=((split, missing),),
         fails=((1 - split, missing),),
     )
-    searched = find_strict_quickly(levels, cap, objective) if is_quick else None
-    searched = searched or find_strict(levels, cap, 1, objective)
+    searched = find_strict(levels, cap, 1, objective, is_quick=is_quick)
     assert searched is not None
     return shipped.make_strict(levels, 1, searched, objective)

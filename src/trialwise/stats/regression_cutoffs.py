@@ -336,9 +336,7 @@ def regression_cutoff(
     )
     n = validation.require_count("trials", trials, minimum=1)
     level = validation.require_open_rate("alpha", alpha)
-    if validation.require_choice("rule", rule, RULES) == "wilson":
-        return _wilson_design(k, nb, n, level)
-    return _two_sample_design(k, nb, n, level, rule)
+    return _design(k, nb, n, level, validation.require_choice("rule", rule, RULES))
 
 
 def design_false_alarm(
@@ -402,43 +400,26 @@ def rejection_probability(
     return average_below(weights, cutoffs, n, rate)
 
 
-def _wilson_design(k: int, nb: int, n: int, alpha: float) -> RegressionCutoff:
-    z = upper_z(alpha)
-    reference = _wilson_reference(k, nb, z)
-    cutoff = _wilson_cutoff(k, nb, n, z)
-    return RegressionCutoff(
-        rule="wilson",
-        baseline_successes=k,
-        baseline_trials=nb,
-        trials=n,
-        alpha=alpha,
-        cutoff=cutoff,
-        threshold=wilson_low(reference * n, n, z),
-        reference_rate=reference,
-        achieved_size=raw_cdf(cutoff - 1, n, reference),
-        design_false_alarm=rejection_probability(
-            nb, n, reference, reference, alpha=alpha, rule="wilson"
-        ),
-    )
-
-
-def _two_sample_design(k: int, nb: int, n: int, alpha: float, rule: Rule) -> RegressionCutoff:
-    rate = k / nb
-    refused = rule == "fisher" and n > nb
+def _design(k: int, nb: int, n: int, alpha: float, rule: Rule) -> RegressionCutoff:
+    """The cutoff of a rule set for one baseline, with its exact errors."""
+    is_wilson, refused = rule == "wilson", rule == "fisher" and n > nb
     # Above this size Boschloo's region is Fisher's, and one cutoff of it needs no region.
-    by_fisher = rule == "fisher" or nb + n > LARGEST_SEARCH
-    cutoff: int | None
-    if by_fisher:
-        cutoff = None if refused else smallest_count(k, nb, n, alpha)
-    else:
-        cutoff = boschloo_region(nb, n, alpha).cutoffs[k]
-    size = (
-        None
-        if refused or k in (0, nb)
-        else rejection_probability(
+    by_fisher = rule == "fisher" or (rule == "exact" and nb + n > LARGEST_SEARCH)
+    rate, cutoff = k / nb, None
+    threshold: float | None = None
+    if is_wilson:
+        z = upper_z(alpha)
+        rate, cutoff = _wilson_reference(k, nb, z), _wilson_cutoff(k, nb, n, z)
+        threshold = wilson_low(rate * n, n, z)
+    elif not refused:
+        by_region = None if by_fisher else boschloo_region(nb, n, alpha)
+        cutoff = by_region.cutoffs[k] if by_region else smallest_count(k, nb, n, alpha)
+        threshold = cutoff / n
+    alarm: float | None = None
+    if is_wilson or not (refused or k in (0, nb)):
+        alarm = rejection_probability(
             nb, n, rate, rate, alpha=alpha, rule="fisher" if by_fisher else rule
         )
-    )
     return RegressionCutoff(
         rule=rule,
         baseline_successes=k,
@@ -446,10 +427,10 @@ def _two_sample_design(k: int, nb: int, n: int, alpha: float, rule: Rule) -> Reg
         trials=n,
         alpha=alpha,
         cutoff=cutoff,
-        threshold=None if cutoff is None else cutoff / n,
+        threshold=threshold,
         reference_rate=rate,
-        achieved_size=size,
-        design_false_alarm=size,
+        achieved_size=raw_cdf(cutoff - 1, n, rate) if is_wilson and cutoff is not None else alarm,
+        design_false_alarm=alarm,
         refusal=Refusal.TEST_LARGER_THAN_BASELINE if refused else None,
     )
 

@@ -353,14 +353,9 @@ def _skill_metrics(scored: Sequence[StimulusScore]) -> SkillMetrics | Undefined:
     if not every:
         return Undefined("no stimulus was scored")
     ks = tuple(metrics.k for metrics in every)
-    return SkillMetrics(
-        pass_rate=_mean([metrics.pass_rate for metrics in every]),
-        pass_at_k=_mean([metrics.pass_at_k for metrics in every]),
-        pass_hat_k=_mean([metrics.pass_hat_k for metrics in every]),
-        pass_hat_k_plugin=_mean([metrics.pass_hat_k_plugin for metrics in every]),
-        k=ks[0] if len(set(ks)) == 1 else None,
-        ks=ks,
-    )
+    rates = ("pass_rate", "pass_at_k", "pass_hat_k", "pass_hat_k_plugin")
+    means = {name: _mean([getattr(metrics, name) for metrics in every]) for name in rates}
+    return SkillMetrics(**means, k=ks[0] if len(set(ks)) == 1 else None, ks=ks)
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -21,7 +21,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, islice, takewhile
 from typing import Any, Literal
 
 from trialwise.decimals import complement
@@ -314,17 +314,15 @@ def _list_end_limits(design: SequentialDesign, alpha: float) -> tuple[tuple[int,
         better, worse = better + spent[0][n], worse + spent[1][n]
         ranks = [rank_open_end(design, n, low + j)[0] for j in range(len(band))]
         is_parted = bool(design.futile) and design.futile[n - 1][0] <= design.futile[n - 1][1]
-        most, chance = low - 1, better
-        for j, w in enumerate(band):
-            chance += w
-            if chance > alpha / 2 or ranks[j]:
-                break
-            most = low + j
-        fewest, chance = low + len(band), worse
-        for j, w in reversed([*enumerate(band)]):
-            chance += w
-            if chance > alpha / 2 or (is_parted and not ranks[j]):
-                break
-            fewest = low + j
+        below = ranks.count(0)  # states that may still PASS come first
+        most = low - 1 + _count_fitting(better, band[:below], alpha / 2)
+        above = band[below:] if is_parted else band
+        fewest = low + len(band) - _count_fitting(worse, above[::-1], alpha / 2)
         limits.append((most, fewest))
     return tuple(limits)
+
+
+def _count_fitting(spent: float, chances: list[float], level: float) -> int:
+    """Return how many states, from the first, an error has room for beside what it has spent."""
+    totals = islice(accumulate(chances, initial=spent), 1, None)
+    return sum(1 for _ in takewhile(lambda total: total <= level, totals))

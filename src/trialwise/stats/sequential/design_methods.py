@@ -153,12 +153,19 @@ def find_strict(
     objective: best_rules.StrictObjective,
     *,
     must_pass: bool = False,
+    is_quick: bool = False,
 ) -> Found | None:
     """The best rule whose two errors at the required rate are kept, and its certificate.
 
-    With `must_pass`, None where the rule gives up on a service without failures.
+    With `must_pass`, None where the rule gives up on a service without failures. If it is to be
+    quick, a rule at balanced prices serves where one keeps both errors: it is within about half a
+    percent of the best.
     """
     problem = best_rules.Problem.of_rate(levels, list_looks(cap, batch), objective)
+    if is_quick:
+        relaxed = search_prices(problem)
+        if quick := problem.choose(relaxed.columns):
+            return _finish(quick, relaxed, must_pass=must_pass)
     effort, known = problem.effort, None
     if effort > SHORT and (found := _find_long(problem)):
         best, known = found
@@ -167,18 +174,6 @@ def find_strict(
             return _finish(best, known, must_pass=must_pass)
         known.columns.append(best)
     return _find_thoroughly(problem, known, must_pass=must_pass)
-
-
-def find_strict_quickly(
-    levels: Hypotheses, cap: int, objective: best_rules.StrictObjective
-) -> Found | None:
-    """The best rule at balanced prices alone, and its certificate: within about half a percent.
-
-    None where no rule at these prices keeps both errors.
-    """
-    relaxed = search_prices(best_rules.Problem.of_rate(levels, list_looks(cap, 1), objective))
-    best = relaxed.problem.choose(relaxed.columns)
-    return best and _finish(best, relaxed, must_pass=False)
 
 
 def _find_long(problem: best_rules.Problem) -> tuple[best_rules.Column, Relaxation] | None:
