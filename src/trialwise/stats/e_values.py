@@ -71,7 +71,7 @@ def e_bh(e_values: Iterable[float], *, alpha: float = 0.05) -> EvidenceAdjustmen
     level = validation.require_open_rate("alpha", alpha)
     order = sorted(range(len(family)), key=lambda i: -family[i])
     # m/(k e) ≤ alpha is the Benjamini–Hochberg step at p = 1/e; only the guarantee differs.
-    ranked = [_reciprocal(family[i]) for i in order]
+    ranked = [1 / family[i] if family[i] else math.inf for i in order]
     values = adjust_ranked("bh", ranked, level, lambda i: 1 / as_written(family[order[i]]))
     adjusted = restore_order(order, values)
     return EvidenceAdjustment(
@@ -109,10 +109,6 @@ def calibrated_e_value(p_value: float) -> float:
     """
     p = validation.require_rate("p_value", p_value)
     return math.inf if p == 0 else 0.5 / math.sqrt(p)
-
-
-def _reciprocal(e_value: float) -> float:
-    return 1 / e_value if e_value else math.inf
 
 
 def check_e_value(argument: str, value: float) -> float:

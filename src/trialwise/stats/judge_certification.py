@@ -88,9 +88,10 @@ def certify_judge(confusion: Confusion, *, confidence: float | None = 0.95) -> C
     """
     if confusion.labels < FEWEST_UNITS:
         return Certification.CONTESTABLE
-    estimate = _estimate_alpha(confusion)
-    if isinstance(estimate, Undefined):
+    chance = _chance_disagreement(confusion)
+    if isinstance(chance, Undefined):
         return Certification.PASS if confidence is None else Certification.CONTESTABLE
+    estimate = 1 - confusion.disagreements / confusion.labels / chance
     if confidence is None:
         return _certify(estimate)
     shown = alpha_lower_bound(confusion, confidence=confidence)
@@ -153,10 +154,3 @@ def _chance_disagreement(confusion: Confusion) -> float | Undefined:
     if passes in (0, ratings):
         return Undefined(ALL_ALIKE)
     return 2 * passes * (ratings - passes) / (ratings * (ratings - 1))
-
-
-def _estimate_alpha(confusion: Confusion) -> float | Undefined:
-    chance = _chance_disagreement(confusion)
-    if isinstance(chance, Undefined):
-        return chance
-    return 1 - confusion.disagreements / confusion.labels / chance

@@ -380,7 +380,8 @@ class MarginRule(PairedRule):
 
     def to_plain(self) -> dict[str, Any]:
         """Return the rule as plain values, fit for JSON, with the tables that decide."""
-        regions = [[limit, list(self._find_region(limit))] for limit in self._list_limits()]
+        limits = sorted({limit for part in self.statements for _, limit in part})
+        regions = [[limit, list(self._find_region(limit))] for limit in limits]
         return {
             "kind": "margin",
             **{name: getattr(self, name) for name in _KEPT},
@@ -416,10 +417,6 @@ class MarginRule(PairedRule):
     def _regions(self) -> dict[float, tuple[int, ...]]:
         """The tables that show a difference above a limit, as far as they are known."""
         return {}
-
-    def _list_limits(self) -> list[float]:
-        """Return all limits, those of a difference below them mirrored."""
-        return sorted({limit for part in self.statements for _, limit in part})
 
     def _find_region(self, limit: float) -> tuple[int, ...]:
         found = self._regions.get(limit)

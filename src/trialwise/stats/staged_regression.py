@@ -14,7 +14,6 @@ most b/(1 − that probability) (Lan, Simon and Halperin 1982).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
@@ -389,7 +388,10 @@ def _set_boundaries(k: int, nb: int, n: int, alternative: float, alpha: float) -
             most += 1
         accept.append(min(max(most, m - cutoff), allowed))
     reject = [allowed + 1] * (n + 1)
-    for m, level in _list_looks(n, alpha):
+    looks = sorted({m for m in (math.ceil(n * share) for share in _LOOKS) if 2 <= m < n})
+    for m in looks:
+        # The looks on the way share what the last one leaves of alpha.
+        level = alpha * EARLY_SHARE / len(looks)
         fewest = boschloo_region(nb, m, level).cutoffs[k]
         reject[m] = min(reject[m], max(m - fewest + 1, accept[m] + 1))
     return tuple(accept), tuple(reject)
@@ -401,10 +403,3 @@ def _is_futile(m: int, failures: int, n: int, cutoff: int, alternative: float) -
     if failures > n - cutoff:
         return False
     return short < 0 or raw_cdf(min(short, n - m), n - m, alternative) <= _FUTILITY
-
-
-def _list_looks(n: int, alpha: float) -> Iterator[tuple[int, float]]:
-    """(trials, level) of the looks before the last trial."""
-    looks = sorted({m for m in (math.ceil(n * share) for share in _LOOKS) if 2 <= m < n})
-    for m in looks:
-        yield m, alpha * EARLY_SHARE / len(looks)

@@ -257,9 +257,9 @@ class _Search:
             found = chain(self._fitting(near[:PAIRED], column), self._many(near, column))
             likely = nsmallest(count, found, key=lambda one: one.change.objective)
             tried = (self._apply(column, one) for one in likely)
-            better = [c for c in tried if c and self._better(c)]
-            if better:
-                return min(better, key=lambda c: c.objective)
+            better = self.problem.choose([c for c in tried if c])
+            if better and better.objective < self.best.objective - 1e-12:
+                return better
         return None
 
     def _apply(self, column: best_rules.Column, change: Flip) -> best_rules.Column | None:
@@ -294,10 +294,6 @@ class _Search:
                     x, y, z, now = x + a, y + b, z + c, then
             if column.objective + x < self.best.objective and not now:
                 yield Flip(tuple(moves.values()), Change(x, y, z))
-
-    def _better(self, column: best_rules.Column) -> bool:
-        is_better = column.objective < self.best.objective - 1e-12
-        return is_better and self.problem.keeps(column)
 
     def _scale(self, column: best_rules.Column) -> float:
         """How much a column has to gain or to mend, in trials."""
