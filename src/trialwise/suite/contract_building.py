@@ -9,7 +9,7 @@ value replaces the contract's, and null takes it away.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -57,36 +57,14 @@ class _Service(NamedTuple):
     """A hash of what the suite says of it."""
 
 
+@dataclass(eq=False)
 class Top:
     """The top of a suite: what its contracts share, and the services built so far."""
 
-    def __init__(self, fields: Fields, context: Context) -> None:
-        self.fields = fields
-        self._context = context
-        # With the keys of each, so that no other object takes the place of its identity.
-        self._services: dict[tuple[int, str | None, bool], tuple[Fields, Any]] = {}
-
-    def service(
-        self, fields: Fields, model: str | None, node: Node, *, is_arm: bool = False
-    ) -> Any:
-        """Return a service, built once for each model however many contracts share it.
-
-        Args:
-            fields: The service's.
-            model: The model it is for, where there are several.
-            node: Where the models are listed.
-            is_arm: Whether it is an arm's, which may be the same beside every model.
-        """
-        key = id(fields), model, is_arm
-        if key not in self._services:
-            given = (
-                fields
-                if model is None
-                else with_model(fields, model, node, self._context, is_arm=is_arm)
-            )
-            built = INVALID if given is None else build_service(given, self._context)
-            self._services[key] = fields, built
-        return self._services[key][1]
+    fields: Fields
+    context: Context
+    # With the keys of each, so that no other object takes the place of its identity.
+    _built: dict[tuple[int, str | None, bool], tuple[Fields, Any]] = field(default_factory=dict)
 
     @property
     def services(self) -> Fields:
@@ -94,14 +72,47 @@ class Top:
         services = self.fields.get("services")
         return services if isinstance(services, Fields) else Fields(self.fields.node)
 
-    def named_service(self, name: str, node: Node) -> Any:
+    def find_service(
+        self, fields: Fields, model: str | None, node: Node, *, is_arm: bool = False
+    ) -> _Service | None:
+        """Return what is under test, or None once something is wrong with it.
+
+        It is built once for each model, however many contracts share it.
+
+        Args:
+            fields: The keys of the contract.
+            model: The model it is for, where there are several.
+            node: Where to report that the service takes no model.
+            is_arm: Whether it is an arm's, which may be the same beside every model.
+        """
+        given = fields.get("service")
+        found = self._name_service(given, fields.at("service")) if isinstance(given, str) else given
+        if not isinstance(found, Fields):
+            return None
+        # An arm may name one service for all models, such as the one that is in use now.
+        if is_arm and not _mentions(found) and not isinstance(found.get("python"), Fields):
+            model = None
+        key = id(found), model, is_arm
+        if key not in self._built:
+            filled: Any = found
+            if model is not None:
+                filled = with_model(found, model, node, self.context, is_arm=is_arm)
+            built = INVALID if filled is INVALID else build_service(filled, self.context)
+            self._built[key] = found, built
+        service = self._built[key][1]
+        if service is INVALID:
+            return None
+        label = given if isinstance(given, str) else service_label(found)
+        return _Service(service, label, model, hash_service(found, model))
+
+    def _name_service(self, name: str, node: Node) -> Any:
         """Return the service of a name."""
         if name in self.services.nodes:
             return self.services.get(name, INVALID)
         hint = suggest_name(name, self.services.nodes, "describe it under `services`")
         if ":" in name:
             hint = f'a function is written `{{python: "{name}"}}`'
-        return self._context.refuse(node, f"there is no service `{name}`; {hint}")
+        return self.context.refuse(node, f"there is no service `{name}`; {hint}")
 
 
 def build_contract(
@@ -118,7 +129,12 @@ def build_contract(
     """
     before = len(context.problems)
     fields = top.fields if own is None else _overlaid(own, top.fields)
-    services = _services(fields, top, context)
+    # Reported beside all other problems of the contract, and not instead of them.
+    if "service" not in fields.nodes:
+        context.refuse(fields.node, "there is no `service`: say what is under test")
+    services = [
+        top.find_service(fields, model, fields.at("models")) for model in models_of(fields, context)
+    ]
     samplings = contract_parts.build_samplings(fields, context)
     names = None if isinstance(samplings, Invalid) else list(samplings)
     criteria = contract_parts.build_criteria(fields, names, context)
@@ -139,12 +155,15 @@ def build_contract(
     if len(context.problems) > before or not fields.sound:
         return []
     # A service that several contracts share is reported once.
-    if services is None or isinstance(options, Invalid) or isinstance(samplings, Invalid):
+    sound = [one for one in services if one is not None]
+    if len(sound) < len(services):
+        return []
+    if isinstance(options, Invalid) or isinstance(samplings, Invalid):
         return []
     # One set of checks for all models and arms: they are compared by the same questions.
     making = _Making(criteria, samplings, options, parts, context)
     built: list[tuple[SuiteContract, Node]] = []
-    for one in services:
+    for one in sound:
         name = name_cell(fields.get("name", one.label), one.model)
         cell = making.make(name, one, fields)
         if cell is None:
@@ -216,7 +235,7 @@ def _arms(
         changed = overlay_arm(fields, arm, top.services.nodes, context) if arm.sound else None
         if changed is None:
             continue
-        service = _service(changed, model, top, arm.at("service"), is_arm=True)
+        service = top.find_service(changed, model, arm.at("service"), is_arm=True)
         parts: dict[str, Any] = {
             **contract_parts.build_factors(changed, context),
             "description": changed.get("description", ""),
@@ -264,47 +283,6 @@ def _overlaid(own: Fields, top: Fields) -> Fields:
     return fields
 
 
-def _services(fields: Fields, top: Top, context: Context) -> list[_Service] | None:
-    """Return the service for each model, or None once something is wrong with one."""
-    # Reported beside all other problems of the contract, and not instead of them.
-    if "service" not in fields.nodes:
-        context.refuse(fields.node, "there is no `service`: say what is under test")
-    found: list[_Service] = []
-    for model in models_of(fields, context):
-        one = _service(fields, model, top, fields.at("models"))
-        if one is None:
-            return None
-        found.append(one)
-    return found
-
-
-def _service(
-    fields: Fields, model: str | None, top: Top, node: Node, *, is_arm: bool = False
-) -> _Service | None:
-    """Return the service, or None once something is wrong with it.
-
-    Args:
-        fields: The keys of the contract.
-        model: The model it is for, where there are several.
-        top: The top of the suite.
-        node: Where to report that the service takes no model.
-        is_arm: Whether it is an arm's, which may be the same beside every model.
-    """
-    given, found = fields.get("service"), fields.get("service")
-    if isinstance(given, str):
-        found = top.named_service(given, fields.at("service"))
-    if not isinstance(found, Fields):
-        return None
-    # An arm may name one service for all models, such as the one that is in use now.
-    if is_arm and not _mentions(found) and not isinstance(found.get("python"), Fields):
-        model = None
-    service = top.service(found, model, node, is_arm=is_arm)
-    if service is INVALID:
-        return None
-    label = given if isinstance(given, str) else service_label(found)
-    return _Service(service, label, model, hash_service(found, model))
-
-
 def _import(fields: Fields, key: str, context: Context) -> Any:
     """The function that a key names, or None where it is not given."""
     where = fields.get(key)
@@ -349,8 +327,8 @@ def name_cell(name: str, model: str | None) -> str:
 
 def with_model(
     fields: Fields, model: str, node: Node, context: Context, *, is_arm: bool = False
-) -> Fields | None:
-    """Return a service as it is for one model; None once it is reported that it takes none.
+) -> Any:
+    """Return a service as it is for one model; `INVALID` once it is reported that it takes none.
 
     Args:
         fields: The service's.
@@ -371,10 +349,8 @@ def with_model(
     # result.
     if not _mentions(fields):
         message = 'the service does not say where a model goes: write "{model}" into it, quoted'
-        context.refuse(node, message)
-        return None
-    filled: Fields = _fill_model(fields, model)
-    return filled
+        return context.refuse(node, message)
+    return _fill_model(fields, model)
 
 
 def _mentions(fields: Fields) -> bool:

@@ -7,14 +7,14 @@ and built and checked before the first trial.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from inspect import signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 from trialwise.declarations import scalars, signatures
 from trialwise.declarations.resources import PythonFunction, SecretName
@@ -399,6 +399,9 @@ class PreferenceSection:
 PREFERENCE = signatures.declare_record("preference", PreferenceSection)
 
 
+_Read: TypeAlias = Callable[[Path], GoldSet | PairGold]
+
+
 def build_preference(fields: Any, context: Context) -> Any:
     """Build the judge of a comparison's replies; None where there is none or it has a problem."""
     if not isinstance(fields, Fields):
@@ -416,11 +419,7 @@ def build_judge(fields: Fields, context: Context) -> Any:
 
 
 def _build(
-    make: Callable[..., Any],
-    fields: Fields,
-    services: Sequence[Fields],
-    read: Callable[[Path], GoldSet | PairGold],
-    context: Context,
+    make: Callable[..., Any], fields: Fields, services: list[Fields], read: _Read, context: Context
 ) -> Any:
     jurors = [_juror(one, context) for one in services]
     measured = _read_measured(fields, context, read)
@@ -446,9 +445,7 @@ def _juror(fields: Fields, context: Context) -> Any:
     return Juror(service, f"{service_label(fields)}#{fingerprint(plain(fields.node))[:8]}")
 
 
-def _read_measured(
-    fields: Fields, context: Context, read: Callable[[Path], GoldSet | PairGold]
-) -> dict[str, Any] | Invalid:
+def _read_measured(fields: Fields, context: Context, read: _Read) -> dict[str, Any] | Invalid:
     """Read the files of a judge's calibration, and the calibration where there is one."""
     # Without labels nobody knows how often it is wrong, so that it only advises.
     if "gold" not in fields:
