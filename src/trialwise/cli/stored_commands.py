@@ -415,19 +415,10 @@ def rerun_command(run: str, how: _Rerun) -> int:
         for name, word in list_checks(one, names[one.criterion])
     ]
     if how.as_json:
-        say_json(
-            {
-                "schema": TRIALS_SCHEMA,
-                "contract": contract,
-                "run_id": stored.run_id,
-                "passed_in_run": before.passed,
-                **describe_trial(done.trial, done.texts),
-                "checks": [
-                    {"criterion": criterion, "check": name, "outcome": word}
-                    for criterion, name, word in checks
-                ],
-            }
-        )
+        of = {"schema": TRIALS_SCHEMA, "contract": contract, "run_id": stored.run_id}
+        said = [dict(zip(("criterion", "check", "outcome"), one, strict=True)) for one in checks]
+        now = {**describe_trial(done.trial, done.texts), "checks": said}
+        say_json({**of, "passed_in_run": before.passed, **now})
     else:
         shown = build_trial(
             done.trial,

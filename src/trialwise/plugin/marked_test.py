@@ -121,15 +121,10 @@ class MarkedTest:
         done = run.go(conclude)
         found = done.baseline.criteria.items()
         baseline = show_path(done.path, self.item)
-        self.item.user_properties.append(("trialwise.baseline", baseline))
-        self.item.stash[RESULTS] = [
-            {
-                "contract": case.contract.name,
-                "baseline": baseline,
-                "rates": {name: f"{one.passed} of {one.trials}" for name, one in found},
-                "warnings": list(done.warnings),
-            }
-        ]
+        rates = {name: f"{one.passed} of {one.trials}" for name, one in found}
+        said = {"baseline": baseline, "rates": rates, "warnings": list(done.warnings)}
+        properties = [("trialwise.baseline", baseline)]
+        _note(self.item, properties, {"contract": case.contract.name, **said})
 
     def _raise_unless_passed(self, record: RunRecord, where: str) -> None:
         if record.verdict.decision is not Decision.PASS:

@@ -185,11 +185,11 @@ def outcome_text(finding: Finding) -> str:
         return f"{passing} of {inputs} pass; asked of each: {_word_requirement(finding)}"
     rate, interval = pick_rate(finding), write_interval(finding, "")
     shown = [f"{tally.passed} of {as_count(tally.trials, 'trial')} passed"]
+    is_mean = procedure_of(finding).decides_mean
     if rate is not None:
-        is_mean = procedure_of(finding).decides_mean
         said = write_rate(finding) if is_mean else as_observed(rate)
         shown.append(f"{said} {interval}".rstrip())
-    if finding.scores is not None and not procedure_of(finding).decides_mean:
+    if finding.scores is not None and not is_mean:
         shown.append(sum_up_scores(finding))
     asked = f"{', '.join(shown)}; asked: {_word_requirement(finding)}"
     return "; ".join((asked, *list_below(finding)))

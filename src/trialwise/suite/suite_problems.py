@@ -142,18 +142,14 @@ class Problems:
         if hide:
             # What stands before it is kept: the reader must find the line.
             text = text[:column] + "…"
-        key = (source.name, line, column, message)
-        self._files.setdefault(source.name, len(self._files))
-        self._found.setdefault(
-            key,
-            Problem(
-                file=source.name,
-                line=line + 1 if source.is_file else 0,
-                column=column + 1,
-                message=message,
-                excerpt=_excerpt(text, line, column, length) if source.is_file else "",
-            ),
+        # An option of the command line has no lines to show.
+        excerpt = _excerpt(text, line, column, length) if source.is_file else ""
+        number = line + 1 if source.is_file else 0
+        found = Problem(
+            file=source.name, line=number, column=column + 1, message=message, excerpt=excerpt
         )
+        self._files.setdefault(source.name, len(self._files))
+        self._found.setdefault((source.name, line, column, message), found)
 
     def check(self, redact: Callable[[str], str] = str) -> None:
         """Raise what was found, if anything was.
