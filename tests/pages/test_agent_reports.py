@@ -366,7 +366,7 @@ def test_the_worst_is_found_step_by_step(record: RunRecord, worst: int) -> None:
     found = find_worst_trace(record)
 
     assert found is not None
-    assert worst == found.trial.index
+    assert worst == found[0].index
 
 
 def test_where_nothing_failed_the_worst_trace_still_opens_the_section() -> None:

@@ -6,7 +6,7 @@ A block says what it shows, never how: a renderer decides on colours, widths and
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
@@ -33,19 +33,13 @@ class Badge:
     """What is said beside the word where there is room, such as "smoke run"."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
-    """Text that leads to a named section of the same document."""
-
-    text: str
-    target: str
-
-
 @dataclass(frozen=True, slots=True)
 class Name:
     """A name that somebody else chose; a renderer keeps its writing direction to itself."""
 
     text: str
+    target: str = ""
+    """The named section of the same document that it leads to, where there is one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +61,7 @@ class Value:
     strong: bool = False
 
 
-Cell: TypeAlias = "str | Badge | Link | Name | Value | Strip | Verbatim | tuple[Cell, ...]"
+Cell: TypeAlias = "str | Badge | Name | Value | Strip | Verbatim | tuple[Cell, ...]"
 """What a table cell, a fact, an item or a paragraph may hold."""
 
 
@@ -306,6 +300,30 @@ class Timeline:
     """Shares of the session, with the time there."""
 
 
+def list_rows(
+    rows: Iterable[tuple[Cell, ...]],
+    columns: tuple[Cell, ...] = ("", ""),
+    *,
+    heading: str = "",
+    words: tuple[int, ...] | None = None,
+    notes: tuple[str, ...] = (),
+    is_headed: bool = True,
+) -> Table:
+    """List rows of cells as a table, without headings where none are given.
+
+    Args:
+        rows: The cells of each row.
+        columns: The headings above them.
+        heading: The heading of the table.
+        words: Columns that hold words rather than numbers; all of them where not given.
+        notes: What a reader needs below it.
+        is_headed: Whether the heading is seen.
+    """
+    made, every = tuple(Row(cells=cells) for cells in rows), tuple(range(len(columns)))
+    table = Table(heading=heading, columns=columns, rows=made, notes=notes, is_headed=is_headed)
+    return replace(table, words=every if words is None else words)
+
+
 Subject = TypeVar("Subject")
 
 
@@ -337,13 +355,7 @@ def build_table(
         tone: How the row of a subject stands out.
     """
     # Columns are functions of a subject, so that a heading and its cells cannot come apart.
-    return Table(
-        heading=heading,
-        columns=tuple(title for title, _ in columns),
-        rows=tuple(
-            Row(cells=tuple(write(one) for _, write in columns), tone=tone(one)) for one in subjects
-        ),
-        words=words,
-        notes=notes,
-        is_headed=is_headed,
-    )
+    rows = [Row(cells=tuple(write(x) for _, write in columns), tone=tone(x)) for x in subjects]
+    titles = tuple(title for title, _ in columns)
+    table = Table(heading=heading, columns=titles, rows=tuple(rows), words=words, notes=notes)
+    return replace(table, is_headed=is_headed)

@@ -12,19 +12,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal, TypeAlias
 
-from trialwise.documents.numbers import (
-    as_duration,
-    as_mean_trials,
-    as_money,
-    as_percent,
-    as_probability,
-    as_seconds,
-    as_signed_points,
-)
+from trialwise.documents import numbers
 
 Ink: TypeAlias = Literal["one", "two", "three", "four", "bound", "quiet", "pass", "fail", "open"]
 """What a shape stands for; a renderer gives each ink a colour and a mark."""
@@ -161,9 +153,8 @@ def spread_hits(places: Sequence[float], say: Callable[[int], str]) -> tuple[Hit
         return ()
     # Halfway: a pointer reads out the nearest value, with no gap between two of them.
     edges = [places[0], *((a + b) / 2 for a, b in pairwise(places)), places[-1]]
-    return tuple(
-        Hit(low=low, high=high, text=say(k)) for k, (low, high) in enumerate(pairwise(edges))
-    )
+    spans = enumerate(pairwise(edges))
+    return tuple(Hit(low=low, high=high, text=say(k)) for k, (low, high) in spans)
 
 
 def chart_shares(
@@ -193,31 +184,21 @@ def chart_shares(
     areas, below = [], [0.0] * len(rates)
     for name, ink, shares in bands:
         above = [low + share for low, share in zip(below, shares, strict=True)]
-        areas.append(
-            Area(
-                name=name,
-                ink=ink,
-                upper=tuple(zip(rates, above, strict=True)),
-                lower=tuple(zip(rates, below, strict=True)),
-            )
-        )
+        upper, lower = (tuple(zip(rates, edge, strict=True)) for edge in (above, below))
+        areas.append(Area(name=name, ink=ink, upper=upper, lower=lower))
         below = above
-    rows = [
-        (x.format_tick(rate), *(y.format_value(shares[k]) for _, _, shares in bands))
-        for k, rate in enumerate(rates)
-    ]
-    names = [name for name, _, _ in bands]
-    return Chart(
-        heading=heading,
-        summary=summary,
-        x=x,
-        y=y,
-        areas=tuple(areas),
-        guides=guides,
-        hits=spread_hits(rates, lambda k: _read_out(x_label, names, rows[k])),
-        columns=(x_label, *names),
-        rows=tuple(rows),
-    )
+    columns = [[y.format_value(share) for share in shares] for _, _, shares in bands]
+    rows = [*zip(map(x.format_tick, rates), *columns, strict=True)]
+    chart = Chart(heading=heading, summary=summary, x=x, y=y, areas=tuple(areas), guides=guides)
+    return _list_values(chart, [name for name, _, _ in bands], rates, rows)
+
+
+def _list_values(
+    chart: Chart, names: Sequence[str], places: Sequence[float], rows: Sequence[tuple[str, ...]]
+) -> Chart:
+    """Return a chart with its values at every place, to look up and to point at."""
+    hits = spread_hits(places, lambda k: _read_out(chart.x.label, names, rows[k]))
+    return replace(chart, hits=hits, columns=(chart.x.label, *names), rows=tuple(rows))
 
 
 def chart_lines(
@@ -257,25 +238,13 @@ def chart_lines(
     names = list(dict.fromkeys([one.name for one in lines] + [one.name for one in marks]))
     at = {(line.name, place): value for line in lines for place, value in line.points}
     at |= {(mark.name, mark.x): mark.y for mark in marks}
-    rows = [
-        (
-            x.format_tick(place) if x_unit == "count" else x.format_tick(round(place, 6)),
-            *(y.format_value(at[name, place]) if (name, place) in at else "–" for name in names),
-        )
-        for place in places
-    ]
-    return Chart(
-        heading=heading,
-        summary=summary,
-        x=x,
-        y=y,
-        lines=tuple(lines),
-        marks=tuple(marks),
-        guides=guides,
-        hits=spread_hits(places, lambda k: _read_out(x_label, names, rows[k])),
-        columns=(x_label, *names),
-        rows=tuple(rows),
-    )
+    rows = []
+    for place in places:
+        found = (at.get((name, place)) for name in names)
+        said = ("–" if value is None else y.format_value(value) for value in found)
+        rows.append((x.format_tick(place if x_unit == "count" else round(place, 6)), *said))
+    chart = Chart(heading=heading, summary=summary, x=x, y=y, lines=tuple(lines), guides=guides)
+    return _list_values(replace(chart, marks=tuple(marks)), names, places, rows)
 
 
 def _read_out(label: str, names: Sequence[str], row: tuple[str, ...]) -> str:
@@ -355,36 +324,35 @@ class Axis:
 
     def list_ticks(self, *, most: int = 5) -> list[tuple[float, str]]:
         """List a few round values, with how they are written."""
-        values = self._list_decades() if self.logarithmic else self._list_steps(most)
+        steps = list_round_steps(self.low, self.high, most=most)
+        if self.unit == "count":
+            steps = [step for step in steps if step % 1 == 0]
+        values = self._list_decades() if self.logarithmic else steps
         return [(value, self.format_tick(value)) for value in values]
 
     def format_tick(self, value: float) -> str:
         """Format a round value as the axis writes it."""
         match self.unit:
             case "rate":
-                return as_percent(float(f"{value:.4g}"))
+                return numbers.as_percent(float(f"{value:.4g}"))
             case "points":
-                return as_signed_points(value)
+                return numbers.as_signed_points(value)
             case "seconds":
                 if value < 0.01:
-                    return as_seconds(float(f"{value:.3g}")) if value else "0"
-                return as_duration(value)
+                    return numbers.as_seconds(float(f"{value:.3g}")) if value else "0"
+                return numbers.as_duration(value)
             case "usd":
-                return as_money(value)
+                return numbers.as_money(value)
             case "count":
                 return f"{value:,.0f}"
 
     def format_value(self, value: float) -> str:
         """Format a computed value on the axis, exact enough to be read out."""
         if self.unit == "rate":
-            return as_probability(value)
+            return numbers.as_probability(value)
         # A count of trials is whole, and a mean of counts is not.
         is_mean = self.unit == "count" and not isinstance(value, int)
-        return as_mean_trials(value) if is_mean else self.format_tick(value)
-
-    def _list_steps(self, most: int) -> list[float]:
-        steps = list_round_steps(self.low, self.high, most=most)
-        return [step for step in steps if step % 1 == 0] if self.unit == "count" else steps
+        return numbers.as_mean_trials(value) if is_mean else self.format_tick(value)
 
     def _list_decades(self) -> list[float]:
         first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))

@@ -299,10 +299,8 @@ STOPS: Mapping[str, StopPhrases] = {
             f"{noun} budget", f"spent its budget of {things}", f"the {noun} budget was used up"
         )
         for kind, noun, things in (
-            ("trials", "trial", "trials"),
-            ("time", "time", "time"),
-            ("token", "token", "tokens"),
-            ("money", "money", "money"),
+            *(("trials", "trial", "trials"), ("time", "time", "time")),
+            *(("token", "token", "tokens"), ("money", "money", "money")),
         )
     },
     "error-rate": StopPhrases(

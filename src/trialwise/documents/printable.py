@@ -50,7 +50,10 @@ def make_visible(text: str) -> str:
     # The usual case, and much faster than a look at each character.
     if text.isprintable():
         return text
-    return "".join(one if one.isprintable() else _spelled_out(one) for one in text)
+    plain = ("\N{SPACE}" if category(one) == "Zs" else one for one in text)
+    return "".join(
+        one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in plain
+    )
 
 
 def spell(text: str, *, unicode: bool) -> str:
@@ -135,12 +138,6 @@ def wrap_text(text: str, width: int) -> list[str]:
     return [one.replace(_UNIT_SPACE, " ") for one in [*lines, line] if one] or [""]
 
 
-def _spelled_out(one: str) -> str:
-    if category(one) == "Zs":
-        return " "
-    return one.encode("unicode_escape").decode("ascii")
-
-
 def _cell(one: str) -> int:
     if one == _EMOJI_STYLE:  # widens the sign before it
         return 1
@@ -206,10 +203,6 @@ _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 _OFTEN = 60
 
 
-def _is_word(piece: str) -> bool:
-    return not piece.isspace()
-
-
 def compare_texts(
     expected: str, reply: str, headings: tuple[str, str] = ("Expected", "Reply")
 ) -> Compared:
@@ -228,7 +221,7 @@ def compare_texts(
     # Spaces go with the words beside them. They are in every text, and looking for common runs
     # takes the square of how often a piece occurs: a text of one word again and again is not
     # compared at all.
-    often = max(Counter(filter(_is_word, two)).values(), default=0)
+    often = max(Counter(piece for piece in two if not piece.isspace()).values(), default=0)
     steps = (
         SequenceMatcher(str.isspace, one, two, autojunk=False).get_opcodes()
         if often <= _OFTEN
@@ -236,8 +229,8 @@ def compare_texts(
     )
     left = [("".join(one[a:b]), tag != "equal") for tag, a, b, _, _ in steps]
     right = [("".join(two[a:b]), tag != "equal") for tag, _, _, a, b in steps]
-    return Compared(
-        headings=headings,
-        left=tuple(Piece(text=text, differs=differs) for text, differs in left if text),
-        right=tuple(Piece(text=text, differs=differs) for text, differs in right if text),
+    one_side, other = (
+        tuple(Piece(text=text, differs=differs) for text, differs in side if text)
+        for side in (left, right)
     )
+    return Compared(headings=headings, left=one_side, right=other)

@@ -101,13 +101,9 @@ class FailureGroup:
         # A check quotes a reply as Python writes it, the record as JSON.
         is_whole = self.evidence.replace("'", '"') == (self.reply or "").replace("'", '"')
         evidence = "" if is_whole else self.evidence
-        facts = (
-            ("input", self.asked),
-            ("expected", self.expected),
-            ("reply", "(empty)" if self.reply == "" else self.reply),
-            ("found", evidence),
-        )
-        return tuple((label, text) for label, text in facts if text)
+        reply = "(empty)" if self.reply == "" else self.reply
+        facts = {"input": self.asked, "expected": self.expected, "reply": reply, "found": evidence}
+        return tuple((label, text) for label, text in facts.items() if text)
 
     @property
     def title(self) -> str:
@@ -132,10 +128,8 @@ class CheckCount:
     @property
     def sentence(self) -> str:
         """Its name, its counts and its rate."""
-        return (
-            f"{self.name}: {as_observed(self.passed / self.trials)} "
-            f"({self.passed:,} of {self.trials:,})"
-        )
+        rate = as_observed(self.passed / self.trials)
+        return f"{self.name}: {rate} ({self.passed:,} of {self.trials:,})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

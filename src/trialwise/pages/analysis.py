@@ -37,11 +37,8 @@ def build_analysis(verdict: Verdict, *, title: str) -> Document:
         verdict: What was decided.
         title: The contract's name.
     """
-    return Document(
-        kind="Analysis",
-        title=f"STATISTICAL ANALYSIS: {title}",
-        blocks=tuple(_list_sections(verdict)),
-    )
+    sections = tuple(_list_sections(verdict))
+    return Document(kind="Analysis", title=f"STATISTICAL ANALYSIS: {title}", blocks=sections)
 
 
 def render_analysis(verdict: Verdict, *, title: str, unicode: bool = True) -> str:
@@ -126,9 +123,8 @@ def list_closing_sections(verdict: Verdict) -> Iterator[Section]:
 def _list_composite(verdict: Verdict) -> Rows:
     named = ", ".join(trigger.name for trigger in verdict.triggers)
     decided = str(verdict.decision) if verdict.decision else "none: the design was refused"
-    criteria = (
-        f"{one.criterion}: {pick_badge(one)} ({name_mode(one)})" for one in verdict.findings
-    )
+    found = verdict.findings
+    criteria = (f"{one.criterion}: {pick_badge(one)} ({name_mode(one)})" for one in found)
     return [
         ("Contract verdict", f"{decided} (triggered by {named})" if named else decided),
         ("Refused because", ", ".join(verdict.refusals)),
@@ -144,10 +140,8 @@ def _list_composite(verdict: Verdict) -> Rows:
 
 
 def _list_dimensions(verdict: Verdict) -> Iterator[str]:
-    for dimension, decision in (
-        (Dimension.FUNCTIONAL, verdict.functional_decision),
-        (Dimension.LATENCY, verdict.latency_decision),
-    ):
+    decisions = (verdict.functional_decision, verdict.latency_decision)
+    for dimension, decision in zip(Dimension, decisions, strict=True):
         if decision is not None:
             yield f"{dimension} {decision}{' (advisory)' if dimension in verdict.advisory else ''}"
 
@@ -162,14 +156,12 @@ def _list_envelopes(verdict: Verdict) -> Rows:
         bound = bound_verdicts([verdict], wrong)
         if bound is None:
             continue
-        label = f"Wrong {wrong}"
+        said = "" if bound.least is None else f"at least {bound.least:.6f}"
         if bound.value is not None:
             of = as_count(bound.decisions, "decision")
-            which = "exact" if bound.is_exact else f"a bound: {how} {of}"
-            word = "exactly" if bound.is_exact else "at most"
-            rows.append((label, f"{word} {bound.value:.6f} ({which}), {_CONDITIONS[wrong]}"))
-        elif bound.least is not None:
-            rows.append((label, f"at least {bound.least:.6f}, {_CONDITIONS[wrong]}"))
+            said = f"at most {bound.value:.6f} (a bound: {how} {of})"
+            said = f"exactly {bound.value:.6f} (exact)" if bound.is_exact else said
+        rows += [(f"Wrong {wrong}", f"{said}, {_CONDITIONS[wrong]}")] if said else []
         rows += [("", f"not counted: {one.name} {one.reason}") for one in bound.not_counted]
     nominal = (f"Σα = {total:.6g} {meaning}" for meaning, total in _sum_levels(verdict))
     return [*rows, ("Nominal levels", ", ".join(nominal))]
@@ -200,19 +192,15 @@ def _list_claim(verdict: Verdict) -> Rows:
     # fixed inputs for evidence about all traffic.
     claim, estimand = verdict.claim, verdict.claim.estimand
     several = len(verdict.experiments) > 1
-    rows = put_under(
-        "Claim",
-        (
-            f"{f'{one.name}: this' if several else 'This'} is {claim.about(one.inputs)}."
-            for one in verdict.experiments
-        ),
-    )
-    if not rows and claim.population is not PopulationClaim.FIXED_INPUTS:
-        rows.append(("Claim", claim.population.value))
+    starts = (f"{one.name}: this" if several else "This" for one in verdict.experiments)
+    abouts = (claim.about(one.inputs) for one in verdict.experiments)
+    said = [f"{start} is {about}." for start, about in zip(starts, abouts, strict=True)]
+    if not said and claim.population is not PopulationClaim.FIXED_INPUTS:
+        said.append(claim.population.value)
     # Nothing in the trials can show that inputs represent a population; somebody said so.
     taken = f"{claim.representativeness} (recorded, not checked)"
     return [
-        *rows,
+        *put_under("Claim", said),
         ("Target estimand", "" if estimand is TargetEstimand.CALL_WEIGHTED else estimand.value),
         ("Estimator", "" if claim.estimator is None else claim.estimator.value),
         ("Representativeness", taken if claim.representativeness else ""),
@@ -276,10 +264,9 @@ def _list_horizon(verdict: Verdict) -> Rows:
     rows = [("Horizon", f"H = {count} against one reference state{window}")]
     for wrong in (Decision.FAIL, Decision.PASS):
         rows += _list_repeated(bound_verdicts([verdict], wrong), verdict.horizon)
-    rows += [
-        ("Nominal, over the horizon", f"H·Σα = {verdict.horizon * total:.6g} {meaning}")
-        for meaning, total in _sum_levels(verdict)
-    ]
+    for meaning, total in _sum_levels(verdict):
+        nominal = f"H·Σα = {verdict.horizon * total:.6g} {meaning}"
+        rows.append(("Nominal, over the horizon", nominal))
     baselines = [one.threshold.baseline for one in verdict.findings]
     epochs = {one.epoch for one in baselines if one is not None}
     return [*rows, ("Reference-state epoch", ", ".join(map(str, sorted(epochs))))]
@@ -352,11 +339,8 @@ def list_checklist(verdict: Verdict) -> Rows:
     counts = ", ".join(f"{as_count(n, 'criterion', 'criteria')} {how}" for n, how in kinds if n)
     sized = [one for one in found if one.cutoff is not None]
     # A cutoff is a whole number, so that its true error rate is not the α that was asked for.
-    unsized = [
-        one.criterion
-        for one in sized
-        if getattr(one.design, "achieved_size", getattr(one.design, "size", None)) is None
-    ]
+    sizes = (getattr(x.design, "achieved_size", getattr(x.design, "size", None)) for x in sized)
+    unsized = [one.criterion for one, size in zip(sized, sizes, strict=True) if size is None]
     # A p-value belongs to a sample whose size was fixed before: after an early stop it would be too
     # small.
     tested = [one for one in found if one.p_value is not None]
@@ -366,21 +350,14 @@ def list_checklist(verdict: Verdict) -> Rows:
     passed = [one.constraint for one in saturated if one.decision is Decision.PASS]
     claims = f"{named}, each with null, alternative and rule"
     none_fixed = "no p-value is reported, because no fixed sample was completed"
+    no_cutoff = "no criterion has an integer cutoff"
     return [
         ("Procedures kept apart", _answer(found, claims, "no criterion is inferential", bare)),
         # A displayed rate is rounded; a decision by it could turn on the rounding (§10.3).
         ("Decided on counts", _answer(found, f"{counts}; no displayed rate decides")),
-        (
-            "Achieved size",
-            _answer(
-                sized, "reported with each cutoff", "no criterion has an integer cutoff", unsized
-            ),
-        ),
+        ("Achieved size", _answer(sized, "reported with each cutoff", no_cutoff, unsized)),
         ("p-value", _answer(tested, f"{p_values}, each with method, null and tail", none_fixed)),
-        (
-            "Saturated latency rank",
-            _answer(saturated, "INCONCLUSIVE or advisory", "no latency rank is saturated", passed),
-        ),
+        ("Saturated latency rank", _answer(saturated, *_SATURATED, passed)),
         ("Repeated inputs", _check_claim(verdict) if found else _answer((), "")),
         ("Denominator", _list_denominator(verdict)),
         ("Availability apart", _list_availability(verdict)),
@@ -390,11 +367,12 @@ def list_checklist(verdict: Verdict) -> Rows:
     ]
 
 
-def _answer(
-    subjects: Sequence[object], met: str, absent: str = "", broken: Sequence[str] = ()
-) -> str:
+_SATURATED = ("INCONCLUSIVE or advisory", "no latency rank is saturated")
+
+
+def _answer(about: Sequence[object], met: str, absent: str = "", broken: Sequence[str] = ()) -> str:
     """Answer an item of the checklist, which may be about nothing in this verdict."""
-    if not subjects:
+    if not about:
         return f"does not apply: {absent}" if absent else "does not apply"
     return f"not met: {', '.join(broken)}" if broken else f"met: {met}"
 
@@ -403,13 +381,11 @@ def _list_availability(verdict: Verdict) -> str:
     """Say which criteria count what never reached the service as failed, where others do not."""
     plan = verdict.plan
     if plan is None or plan.analysis is Analysis.INTENT_TO_TREAT:
-        every = "every criterion counts what never reached the service as failed"
-        return _answer((), "", every)
+        return _answer((), "", "every criterion counts what never reached the service as failed")
     # Availability is its own criterion, in which silence counts as failed; in any other a service
     # that was down would look like one that answers badly.
-    counts = [
-        one.criterion for one in plan.criteria if one.terms.analysis is Analysis.INTENT_TO_TREAT
-    ]
+    every = Analysis.INTENT_TO_TREAT
+    counts = [one.criterion for one in plan.criteria if one.terms.analysis is every]
     apart = f"{', '.join(counts)}; no other denominator depends on it"
     return _answer(counts, apart, "no criterion is about availability")
 
@@ -430,9 +406,7 @@ def _list_denominator(verdict: Verdict) -> str:
     if verdict.analysis == "intent-to-treat":
         return "met: every trial counts"
     pairs = ((one.intent_to_treat, one.all_trials) for one in verdict.findings)
-    missing = sum(
-        max(0, each.trials - counted.trials) for each, counted in pairs if each is not None
-    )
+    missing = sum(max(0, every.trials - one.trials) for every, one in pairs if every is not None)
     if not missing:
         return "met: every trial counts; none was left out"
     return (

@@ -12,14 +12,8 @@ from trialwise.model.evidence import Breakdown, Diagnostics, Tally
 from trialwise.model.verdict import Caution, Decision, Finding, Verdict
 from trialwise.pages import finding_facts as facts
 from trialwise.pages.judge_facts import find_labels, list_judge_rows
+from trialwise.procedures import explanations
 from trialwise.procedures.chances import characterize
-from trialwise.procedures.explanations import (
-    Rows,
-    as_brackets,
-    make_section,
-    put_under,
-    word_long_run,
-)
 from trialwise.procedures.registry import procedure_of
 from trialwise.stats.cluster_estimators import ClusterEstimate, StratifiedEstimate
 from trialwise.stats.guardrail_bounds import GuardrailBound, ResidualHarm
@@ -42,21 +36,21 @@ def list_criterion_sections(finding: Finding, verdict: Verdict) -> Iterator[Sect
     question, *explained = procedure_of(finding).explain(finding)
     described = Facts(pairs=tuple(_describe_sampling(finding, verdict)))
     yield replace(question, blocks=(*question.blocks, described))
-    yield make_section("OBSERVED DATA", _list_observed(finding, verdict))
+    yield explanations.make_section("OBSERVED DATA", _list_observed(finding, verdict))
     if finding.by_input:
-        yield make_section("BY INPUT", _list_inputs(finding))
+        yield explanations.make_section("BY INPUT", _list_inputs(finding))
     if isinstance(finding.estimator, ClusterEstimate):
-        yield make_section("ESTIMATOR", _list_clusters(finding.estimator))
+        yield explanations.make_section("ESTIMATOR", _list_clusters(finding.estimator))
     elif isinstance(finding.estimator, StratifiedEstimate):
-        yield make_section("ESTIMATOR", _list_strata(finding.estimator, verdict.claim))
+        yield explanations.make_section("ESTIMATOR", _list_strata(finding.estimator, verdict.claim))
     # The numbers of the rule come after the data that it was applied to, and before the verdict.
     yield from explained
     if find_labels(finding) is not None:
-        yield make_section("JUDGE", list(list_judge_rows(finding, is_exact=True)))
+        yield explanations.make_section("JUDGE", list(list_judge_rows(finding, is_exact=True)))
     yield from _list_guardrail_sections(finding, verdict)
-    yield make_section("VERDICT", _list_verdict(finding))
+    yield explanations.make_section("VERDICT", _list_decision(finding))
     if finding.diagnostics is not None:
-        yield make_section("DIAGNOSTICS", _list_diagnostics(finding.diagnostics))
+        yield explanations.make_section("DIAGNOSTICS", _list_diagnostics(finding.diagnostics))
 
 
 def _describe_sampling(finding: Finding, verdict: Verdict) -> Iterator[tuple[str, str]]:
@@ -71,7 +65,7 @@ def _describe_sampling(finding: Finding, verdict: Verdict) -> Iterator[tuple[str
         yield "Category", finding.category
 
 
-def _list_observed(finding: Finding, verdict: Verdict) -> Rows:
+def _list_observed(finding: Finding, verdict: Verdict) -> explanations.Rows:
     tally, every = facts.pick_tally(finding), finding.intent_to_treat or finding.tally
     evaluable = every.trials if every.evaluable is None else every.evaluable
     # A criterion that uses the trials of others may have seen more of them than it planned.
@@ -83,7 +77,7 @@ def _list_observed(finding: Finding, verdict: Verdict) -> Rows:
     # not in a footnote (§10.2).
     counts = "every trial counts" if tally.trials == every.trials else f"{verdict.analysis}"
     # Where nothing is claimed about a rate, the counts say everything.
-    has_rate = tally.rate is not None and facts.claims_rate(finding)
+    has_rate = tally.rate is not None and procedure_of(finding).claims_rate
     return [
         ("Attempted trials", f"{every.trials}{planned}"),
         ("Evaluable trials", str(evaluable)),
@@ -104,15 +98,12 @@ def _list_observed(finding: Finding, verdict: Verdict) -> Rows:
     ]
 
 
-def _list_reasons(breakdown: Breakdown | None) -> Rows:
+def _list_reasons(breakdown: Breakdown | None) -> explanations.Rows:
     if breakdown is None:
         return []
-    reasons = (
-        ("condition", breakdown.condition),
-        ("transform", breakdown.transform),
-        ("no-value", breakdown.no_value),
-    )
-    counts = (f"{name} {count}" for name, count in reasons if count)
+    found = breakdown.condition, breakdown.transform, breakdown.no_value
+    named = zip(("condition", "transform", "no-value"), found, strict=True)
+    counts = (f"{name} {count}" for name, count in named if count)
     return [
         ("FAILs by reason", ", ".join(counts) or "none"),
         ("Trials by error class", ", ".join(f"{k} {n}" for k, n in breakdown.errors.items())),
@@ -120,7 +111,7 @@ def _list_reasons(breakdown: Breakdown | None) -> Rows:
     ]
 
 
-def _list_other_counts(finding: Finding) -> Rows:
+def _list_other_counts(finding: Finding) -> explanations.Rows:
     """List the counts that did not decide, where they differ from those that did."""
     other = (("Intent-to-treat", finding.intent_to_treat), ("Per protocol", finding.per_protocol))
     return [
@@ -136,35 +127,28 @@ def _write_counts(tally: Tally) -> str:
     return f"{tally.passed} of {tally.trials}{rate}"
 
 
-def _list_inputs(finding: Finding) -> Rows:
+def _list_inputs(finding: Finding) -> explanations.Rows:
     rows = []
     for part in finding.by_input:
         bound = "" if part.lower_bound is None else f", at least {as_computed(part.lower_bound)}"
         stop = "" if part.stop is None else f", {STOPS[part.stop].label}"
-        name = part.input_id or "?"
-        rows.append(
-            (
-                name,
-                f"{facts.pick_badge(part)}, {_write_counts(facts.pick_tally(part))}{bound}{stop}",
-            )
-        )
+        counts = f"{_write_counts(facts.pick_tally(part))}{bound}{stop}"
+        rows.append((part.input_id or "?", f"{facts.pick_badge(part)}, {counts}"))
     # Many decisions at one level each: together they err more often than the level says.
     note = "Each input is decided on its own at the configured level; the worst decides."
     return [*rows, ("", note)]
 
 
-def _list_verdict(finding: Finding) -> Rows:
-    weight = "advisory: reported, and left out of the run's verdict"
-    return [("Weight", weight if finding.advisory else ""), *_list_decision(finding)]
-
-
-def _list_decision(finding: Finding) -> Rows:
+def _list_decision(finding: Finding) -> explanations.Rows:
+    weight = "advisory: reported, and left out of the run's verdict" if finding.advisory else ""
     if finding.decision is None:
-        return [("Refused", f"{', '.join(finding.refusals)}. {finding.statement}")]
+        refused = f"{', '.join(finding.refusals)}. {finding.statement}"
+        return [("Weight", weight), ("Refused", refused)]
     procedure, caveats = procedure_of(finding), [("Caveat", one) for one in finding.caveats]
     if not procedure.claims_rate:
         # One line suffices: the verdict is exact on the observation (§10.2).
         return [
+            ("Weight", weight),
             ("Result", f"{finding.decision} (observational)"),
             ("Shown as", finding.label),
             ("Statement", finding.statement),
@@ -173,8 +157,9 @@ def _list_decision(finding: Finding) -> Rows:
         ]
     # A level belongs to the rule in the long run and is no probability of this verdict (§7.2).
     has_level = finding.alpha is not None and procedure.long_run
-    long_run = word_long_run(procedure.long_run) if has_level else ""
+    long_run = explanations.word_long_run(procedure.long_run) if has_level else ""
     return [
+        ("Weight", weight),
         ("Statistical verdict", f"{facts.pick_badge(finding)}. {finding.statement}"),
         ("Observed-rate status", _compare_rate(finding)),
         ("Operational caution", _word_caution(finding)),
@@ -206,29 +191,24 @@ def _word_caution(finding: Finding) -> str:
     return ". ".join(part for part in (words, finding.advice) if part)
 
 
-def _list_diagnostics(found: Diagnostics) -> Rows:
-    lag, effective, untestable = "", "", ""
+def _list_diagnostics(found: Diagnostics) -> explanations.Rows:
+    rows: explanations.Rows = []
     if found.autocorrelation is not None:
         lag = f"{found.autocorrelation:.3f}{_add_p('runs test', found.autocorrelation_p)}"
+        rows.append(("Lag-1 autocorrelation", lag))
     if found.effective_trials is not None:
         # Under a first-order dependence n trials tell as much as this many independent ones.
         worth = f"{found.effective_trials:.1f}, if each trial depends on the one before"
-        effective = f"{worth}: n (1−r)/(1+r)"
+        rows.append(("Effective trials", f"{worth}: n (1−r)/(1+r)"))
     # A service that changes during a run has no single rate: its two halves are compared.
-    halves, shares = "", (found.first_half_rate, found.second_half_rate)
-    if None not in shares:
-        halves = f"{shares[0]:.3f} and {shares[1]:.3f}{_add_p('Fisher', found.drift_p)}"
+    first, second = found.first_half_rate, found.second_half_rate
+    if first is not None and second is not None:
+        halves = f"{first:.3f} and {second:.3f}{_add_p('Fisher', found.drift_p)}"
+        rows.append(("Rate of the two halves", halves))
     if found.untestable_share is not None:
-        untestable = f"{found.untestable_share:.3f}"
-    rows = [
-        ("Lag-1 autocorrelation", lag),
-        ("Effective trials", effective),
-        ("Rate of the two halves", halves),
-        ("Untestable share", untestable),
-        *(("Warning", warning) for warning in found.warnings),
-    ]
-    known = any(value for _, value in rows)
-    return rows if known else [("", "none: too few trials to look for dependence")]
+        rows.append(("Untestable share", f"{found.untestable_share:.3f}"))
+    rows += (("Warning", warning) for warning in found.warnings)
+    return rows or [("", "none: too few trials to look for dependence")]
 
 
 def _add_p(test: str, p_value: float | None) -> str:
@@ -243,7 +223,7 @@ _METHODS = {
 }
 
 
-def _list_clusters(found: ClusterEstimate) -> Rows:
+def _list_clusters(found: ClusterEstimate) -> explanations.Rows:
     effective, interval = found.effective_trials, found.interval
     # What the data do not define is named with its reason and never shown as 0.
     trials = effective.reason if isinstance(effective, Undefined) else f"{effective:.2f}"
@@ -259,35 +239,27 @@ def _list_clusters(found: ClusterEstimate) -> Rows:
 
 
 #: Weighted rates of which every input is a part of its own.
-_BY_INPUT = (
-    TargetEstimand.PROMPT_WEIGHTED,
-    TargetEstimand.PRODUCTION_WEIGHTED,
-    TargetEstimand.SEVERITY_WEIGHTED,
-)
+_BY_INPUT = tuple(TargetEstimand[f"{one}_WEIGHTED"] for one in ("PROMPT", "PRODUCTION", "SEVERITY"))
 
 
 def _with_level(interval: Interval) -> str:
     level = "" if interval.confidence is None else f" at {100 * interval.confidence:g} %"
-    return f"{as_brackets(interval)}{level}"
+    return f"{explanations.as_brackets(interval)}{level}"
 
 
-def _list_strata(found: StratifiedEstimate, claim: Claim) -> Rows:
+def _list_strata(found: StratifiedEstimate, claim: Claim) -> explanations.Rows:
     # Where every input is its own stratum, a reader knows it as an input.
     by_input = claim.estimand in _BY_INPUT
-    rows = [
-        ("Target estimand", str(claim.estimand) if by_input else found.estimand),
-        ("Estimate", f"{found.rate:.6f}, interval {_with_level(found.interval)}"),
-    ]
     effective = "" if found.effective_trials is None else f"{found.effective_trials:.2f}"
     population = "these inputs, in the proportions of their declared weights"
-    weighted = (
-        f"{one.name}: {int(one.successes)} of {int(one.trials)}, weight {weight:.4f}"
-        for one, weight in zip(found.strata, found.weights, strict=True)
-    )
+    parts = ((x.name, f"{int(x.successes)} of {int(x.trials)}") for x in found.strata)
+    weights = zip(parts, found.weights, strict=True)
+    weighted = (f"{name}: {counts}, weight {weight:.4f}" for (name, counts), weight in weights)
     return [
-        *rows,
+        ("Target estimand", str(claim.estimand) if by_input else found.estimand),
+        ("Estimate", f"{found.rate:.6f}, interval {_with_level(found.interval)}"),
         ("Effective trials", effective),
-        *put_under("Inputs" if by_input else "Strata", weighted),
+        *explanations.put_under("Inputs" if by_input else "Strata", weighted),
         ("Generalises to", population if by_input else found.population),
     ]
 
@@ -300,20 +272,22 @@ def _list_guardrail_sections(finding: Finding, verdict: Verdict) -> Iterator[Sec
     rows = _list_bound(found.containment)
     if found.containment_strata is not None:
         strata = found.containment_strata
-        bounds = (
-            f"{name}: {bound.correct} of {bound.presented}, at least {as_computed(bound.lower)}"
-            for name, bound in strata.strata
-        )
-        rows += put_under("By stratum", bounds)
+        counts = ((name, f"{x.correct} of {x.presented}", x.lower) for name, x in strata.strata)
+        bounds = (f"{name}: {of}, at least {as_computed(low)}" for name, of, low in counts)
+        rows += explanations.put_under("By stratum", bounds)
         rows += [("Weakest stratum", strata.weakest), ("", strata.statement)]
     if found.residual is not None:
-        rows += _list_residual(found.residual)
-        rows += _list_prevalence(verdict)
+        rows.append(("Residual harm", _word_residual(found.residual)))
+        given = None if verdict.plan is None else verdict.plan.prevalence
+        if given is not None:
+            # Residual harm scales with the prevalence; a guess in it is a guess in the result.
+            evidence = given.evidence or "none is recorded"
+            rows.append(("Prevalence", f"{given.rate:g}, {given.source}; evidence: {evidence}"))
         rows += _list_stack(verdict)
-    yield make_section("GUARDRAIL BOUND", rows)
+    yield explanations.make_section("GUARDRAIL BOUND", rows)
 
 
-def _list_bound(bound: GuardrailBound) -> Rows:
+def _list_bound(bound: GuardrailBound) -> explanations.Rows:
     counts = f"{bound.correct} of {bound.presented} = {bound.observed:.6f}"
     level = f"at confidence {bound.confidence:g}, {bound.rule}"
     return [
@@ -324,21 +298,18 @@ def _list_bound(bound: GuardrailBound) -> Rows:
     ]
 
 
-def _list_residual(found: ResidualHarm) -> Rows:
+def _word_residual(found: ResidualHarm) -> str:
     if isinstance(found.bound, Undefined):
-        return [("Residual harm", f"not bounded: {found.statement}")]
+        return f"not bounded: {found.statement}"
     known = isinstance(found.confidence, float)
     level = f" at confidence {found.confidence:g}" if known else ""
-    return [("Residual harm", f"at most {as_computed(found.bound)}{level}. {found.statement}")]
+    return f"at most {as_computed(found.bound)}{level}. {found.statement}"
 
 
-def _list_stack(verdict: Verdict) -> Rows:
+def _list_stack(verdict: Verdict) -> explanations.Rows:
     """List what several boundaries in series miss together; their misses are not multiplied."""
-    bounds = [
-        one.evidence.containment
-        for one in verdict.findings
-        if one.evidence.containment is not None and one.evidence.residual is not None
-    ]
+    evidence = [one.evidence for one in verdict.findings if one.evidence.residual is not None]
+    bounds = [one.containment for one in evidence if one.containment is not None]
     if len(bounds) < 2:
         return []
     # Few contracts have several guardrails.
@@ -346,21 +317,8 @@ def _list_stack(verdict: Verdict) -> Rows:
 
     # The least confidence stands for each of them; together they hold at less, which the function
     # works out: several bounds that hold with 95 % each do not hold together with 95 %.
-    found = combine_boundaries(
-        [one.error_upper for one in bounds],
-        given="harm",
-        confidence=min(one.confidence for one in bounds),
-    )
+    errors, least = [one.error_upper for one in bounds], min(one.confidence for one in bounds)
+    found = combine_boundaries(errors, given="harm", confidence=least)
     level = f" at confidence {found.confidence:g}" if isinstance(found.confidence, float) else ""
     said = f"at most {as_computed(found.upper)}{level}, if they stand in series"
     return [("All boundaries miss", f"{said}. {found.statement}")]
-
-
-def _list_prevalence(verdict: Verdict) -> Rows:
-    """List where the prevalence comes from: it is as good as its evidence."""
-    given = None if verdict.plan is None else verdict.plan.prevalence
-    if given is None:
-        return []
-    # Residual harm scales with the prevalence; a guess in it is a guess in the result.
-    evidence = given.evidence or "none is recorded"
-    return [("Prevalence", f"{given.rate:g}, {given.source}; evidence: {evidence}")]

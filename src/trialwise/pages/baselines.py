@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from trialwise.documents.blocks import Document, Row, Table
+from trialwise.documents.blocks import Document, Table, list_rows
 from trialwise.documents.numbers import as_count, as_observed, as_seconds
 from trialwise.documents.printable import near
 from trialwise.errors import BaselineError
@@ -74,19 +74,15 @@ class Shelf:
             now: When somebody looks.
         """
         pairs = list(found)
-        every = [baseline for _, baseline in pairs]
-        return cls(
-            [
-                Entry(
-                    path=path,
-                    baseline=one,
-                    in_force=_is_in_force(one, every),
-                    validity=describe_validity(one, now),
-                )
-                for path, one in pairs
-            ],
-            now,
-        )
+        every, entries = [baseline for _, baseline in pairs], []
+        for path, one in pairs:
+            # Asked of the selection that a run under its own conditions uses: a list with rules of
+            # its own could differ from it.
+            chosen = select_baseline(every, contract=one.contract, profile=one.covariates)
+            valid = describe_validity(one, now)
+            in_force = chosen.baseline is one
+            entries.append(Entry(path=path, baseline=one, in_force=in_force, validity=valid))
+        return cls(entries, now)
 
     def find(self, name: str) -> tuple[Path, Baseline]:
         """Find the baseline with an identifier, or the newest one of a contract.
@@ -113,42 +109,25 @@ class Shelf:
     def build_page(self) -> Document:
         """Build a table for each contract: a line for each baseline, and one for each criterion."""
         contracts = dict.fromkeys(one.baseline.contract for one in self.entries)
-        blocks = tuple(
-            Document(kind="Baselines", title=name, blocks=(self._tabulate(name),))
-            for name in contracts
-        )
-        return Document(kind="Baselines", title="", blocks=blocks)
+        tables = ((name, self._tabulate(name)) for name in contracts)
+        blocks = (Document(kind="Baselines", title=name, blocks=(one,)) for name, one in tables)
+        return Document(kind="Baselines", title="", blocks=tuple(blocks))
 
     def _tabulate(self, contract: str) -> Table:
-        rows: list[Row] = []
+        rows: list[tuple[str, ...]] = []
         # The newest first, as the one in force is what most people look for.
         for one in reversed(self.entries):
             kept = one.baseline
             if kept.contract != contract:
                 continue
             conditions = ", ".join(f"{name}={value}" for name, value in kept.covariates.items())
-            cells = (
-                one.state,
-                str(kept.epoch),
-                f"{kept.created_at:%Y-%m-%d}",
-                f"{kept.identifier} ({conditions})" if conditions else kept.identifier,
-                f"{_write_span(self.now - kept.created_at)}, {one.validity}",
-            )
-            rows.append(Row(cells=cells))
-            rows += [
-                Row(cells=("", "", "", f"  {name}", f"{rate}  {count}"))
-                for name, rate, count, _ in _list_criteria(kept)
-            ]
+            name = f"{kept.identifier} ({conditions})" if conditions else kept.identifier
+            age = f"{_write_span(self.now - kept.created_at)}, {one.validity}"
+            rows.append((one.state, str(kept.epoch), f"{kept.created_at:%Y-%m-%d}", name, age))
+            for name, rate, count, _ in _list_criteria(kept):
+                rows.append(("", "", "", f"  {name}", f"{rate}  {count}"))
         # The widest last: an identifier alone may take half of a terminal.
-        columns = ("state", "epoch", "created", "baseline", "age")
-        return Table(heading="", columns=columns, rows=tuple(rows), words=(0, 1, 2, 3, 4))
-
-
-def _is_in_force(baseline: Baseline, every: Sequence[Baseline]) -> bool:
-    """Return whether a run under its own conditions would be held against it."""
-    # Asked of the selection that a run uses: a list with rules of its own could differ from it.
-    chosen = select_baseline(every, contract=baseline.contract, profile=baseline.covariates)
-    return chosen.baseline is baseline
+        return list_rows(rows, ("state", "epoch", "created", "baseline", "age"))
 
 
 def describe_validity(baseline: Baseline, now: datetime) -> str:
@@ -156,16 +135,10 @@ def describe_validity(baseline: Baseline, now: datetime) -> str:
     expires, grace_ends = baseline.expires_at, baseline.grace_ends_at
     if expires is None or grace_ends is None:
         return "no expiry"
-    # Held against itself, a baseline can only be too old.
-    guards = assess_baseline(
-        baseline,
-        scopes={},
-        claim=baseline.claim,
-        covariates=(),
-        profile=baseline.covariates,
-        factors=baseline.factors,
-        now=now,
-    )
+    # Held against itself, a baseline can only be too old, and no other guardrail speaks.
+    claim, profile, factors = baseline.claim, baseline.covariates, baseline.factors
+    own: dict[str, Any] = {"claim": claim, "profile": profile, "factors": factors}
+    guards = assess_baseline(baseline, scopes={}, covariates=(), now=now, **own)
     by_code = {guard.code: guard for guard in guards}
     if expired := by_code.get("expired"):
         # Within its grace an expired baseline may still be used, and the run says so (§8.4.2).
@@ -187,19 +160,12 @@ def build_baseline_page(path: Path, baseline: Baseline, now: datetime) -> Docume
         baseline: What the file holds.
         now: When somebody looks.
     """
-    facts = Table(
-        heading="",
-        columns=("", ""),
-        rows=tuple(Row(cells=cells) for cells in _list_facts(path, baseline, now)),
-        words=(0, 1),
+    columns = ("criterion", "rate", "passed", "failures by reason")
+    tables = (
+        list_rows(_list_facts(path, baseline, now)),
+        list_rows(_list_criteria(baseline), columns),
     )
-    criteria = Table(
-        heading="",
-        columns=("criterion", "rate", "passed", "failures by reason"),
-        rows=tuple(Row(cells=cells) for cells in _list_criteria(baseline)),
-        words=(0, 1, 2, 3),
-    )
-    return Document(kind="Baseline", title="", blocks=(facts, criteria))
+    return Document(kind="Baseline", title="", blocks=tables)
 
 
 def _list_facts(path: Path, baseline: Baseline, now: datetime) -> Iterator[tuple[str, str]]:
@@ -218,11 +184,8 @@ def _list_facts(path: Path, baseline: Baseline, now: datetime) -> Iterator[tuple
     for name, latencies in baseline.latencies_s.items():
         # Only successful trials have a latency, and there may have been none.
         if latencies:
-            found = [
-                f"p{level} {as_seconds(nearest_rank_percentile(latencies, level / 100))}"
-                for level in (50, 95)
-            ]
-            yield f"latency of {name}", ", ".join(found)
+            p50, p95 = (nearest_rank_percentile(latencies, share) for share in (0.5, 0.95))
+            yield f"latency of {name}", f"p50 {as_seconds(p50)}, p95 {as_seconds(p95)}"
     if baseline.run_id:
         yield "run", baseline.run_id
 

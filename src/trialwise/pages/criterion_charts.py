@@ -58,10 +58,15 @@ def chart_path(finding: Finding, bounds: Bounds, outcomes: Sequence[int]) -> cha
     taken = len(outcomes)
     # A run that was decided after 30 of 5,000 trials would be a dot in the corner of its chart.
     last = min(bounds.cap, max(20, round(AHEAD * taken)))
-    reach = max(failures[-1] + 1, _find_reach(bounds, last), 4)
+    # The fewest failures that FAIL at the end of the chart, if any number does.
+    least = bounds.reject[last] if bounds.reject[last] <= last else bounds.accept[last] + 2
+    reach = max(failures[-1] + 1, least, 4)
     # A little room above, so that the region of FAIL is seen as one.
     top = reach + reach // 12
     places = charts.thin_out(last + 1, CORNERS)
+    passes = _find_corners(places, [bounds.accept[n] + 0.5 for n in places])
+    fails = _find_corners(places, [min(bounds.reject[n], top + 1) - 0.5 for n in places])
+    floor, ceiling = (((0.0, y), (float(last), y)) for y in (-0.5, top + 0.5))
     word = finding.label or (finding.decision or Decision.INCONCLUSIVE).value
     end = f"{word} · {as_count(taken, 'trial')}"
     return charts.Chart(
@@ -70,18 +75,8 @@ def chart_path(finding: Finding, bounds: Bounds, outcomes: Sequence[int]) -> cha
         x=charts.Axis(low=0, high=last, label="trials", unit="count"),
         y=charts.Axis(low=-0.5, high=top + 0.5, label="failures", unit="count"),
         areas=(
-            charts.Area(
-                name="PASS from here",
-                ink="pass",
-                upper=_find_corners(places, [bounds.accept[n] + 0.5 for n in places]),
-                lower=((0, -0.5), (last, -0.5)),
-            ),
-            charts.Area(
-                name="FAIL from here",
-                ink="fail",
-                upper=((0, top + 0.5), (last, top + 0.5)),
-                lower=_find_corners(places, [min(bounds.reject[n], top + 1) - 0.5 for n in places]),
-            ),
+            charts.Area(name="PASS from here", ink="pass", upper=passes, lower=floor),
+            charts.Area(name="FAIL from here", ink="fail", upper=ceiling, lower=fails),
         ),
         lines=(charts.Line(name="this run", ink="one", points=_trace_path(failures)),),
         marks=(charts.Mark(x=taken, y=failures[-1], label=end, ink=INKS[finding.decision]),),
@@ -91,11 +86,6 @@ def chart_path(finding: Finding, bounds: Bounds, outcomes: Sequence[int]) -> cha
             _write_row(n + 1, failures[n + 1], bounds) for n in charts.thin_out(taken, ROWS)
         ),
     )
-
-
-def _find_reach(bounds: Bounds, last: int) -> int:
-    """Find the fewest failures that FAIL at the end of the chart, if any number does."""
-    return bounds.reject[last] if bounds.reject[last] <= last else bounds.accept[last] + 2
 
 
 def _find_corners(places: Sequence[int], values: Sequence[float]) -> tuple[charts.Place, ...]:
@@ -113,15 +103,11 @@ def _find_corners(places: Sequence[int], values: Sequence[float]) -> tuple[chart
 
 def _trace_path(failures: Sequence[int]) -> tuple[charts.Place, ...]:
     """Return the corners of the path: the two ends and both sides of every failure."""
-    last = len(failures) - 1
     # Between two failures the path is flat: its corners hold all that a line through every trial
     # does.
-    corners = {0, last}
-    for n in range(1, last + 1):
-        if failures[n] > failures[n - 1]:
-            corners |= {n - 1, n}
-    ordered = sorted(corners)
-    kept = [ordered[k] for k in charts.thin_out(len(ordered), CORNERS)]
+    rises = (n for n in range(1, len(failures)) if failures[n] > failures[n - 1])
+    corners = sorted({0, len(failures) - 1}.union(*((n - 1, n) for n in rises)))
+    kept = [corners[k] for k in charts.thin_out(len(corners), CORNERS)]
     return tuple((n, failures[n]) for n in kept)
 
 
@@ -203,12 +189,9 @@ def list_outcomes(record: RunRecord, finding: Finding) -> Sequence[int]:
     # A rule that looks at every trial needs a verdict on each; silence has none to offer.
     skips_unjudged = not analysis.counts_silence or procedure_of(finding).may_stop_early
     counted = TrialIndex(record).find_rows(finding)[: finding.decided_at]
-    fair = counted.keep(
-        lambda row: (
-            not analysis.leaves_out(row.course.error_class)
-            and not (skips_unjudged and row.is_unjudged)
-        )
-    )
+    if skips_unjudged:
+        counted = counted.keep(lambda row: not row.is_unjudged)
+    fair = counted.keep(lambda row: not analysis.leaves_out(row.course.error_class))
     # What came after a gap was not counted: a run that was cut short may have one.
     return fair.passes[: finding.tally.trials]
 
@@ -284,58 +267,40 @@ def chart_verdicts(finding: Finding, curve: Sequence[Chance]) -> charts.Chart:
         ("FAIL", "fail", [one.fails for one in curve]),
     ]
     # A rule that decides always has no band between PASS and FAIL.
-    if max(bands[1][2]) <= _NOTHING:
-        del bands[1]
-    chart = charts.chart_shares(
-        "Verdicts by true rate",
-        _write_verdicts_summary(finding, curve),
-        "true rate",
-        "share of runs",
-        rates=[one.rate for one in curve],
-        bands=bands,
-        guides=_list_guides(finding),
-    )
+    del bands[1 : 2 if max(bands[1][2]) <= _NOTHING else 1]
+    summary, rates = _write_verdicts_summary(finding, curve), [one.rate for one in curve]
+    words = ("Verdicts by true rate", summary, "true rate", "share of runs")
+    chart = charts.chart_shares(*words, rates=rates, bands=bands, guides=_list_guides(finding))
     return _keep_few_rows(chart, finding, curve)
 
 
 def chart_trials(finding: Finding, curve: Sequence[Chance]) -> charts.Chart:
     """Chart the average sample number: how many trials the design takes, by true rate."""
     taken, guides = finding.tally.trials, _list_guides(finding)
-    said = [
-        f"{as_mean_trials(one.mean_trials or 0.0)} at {as_percent(round(one.rate, 6))}"
-        for one in _pick_stated(finding, curve)
-    ]
+    stated = ((one.mean_trials or 0.0, round(one.rate, 6)) for one in _pick_stated(finding, curve))
+    said = [f"{as_mean_trials(mean)} at {as_percent(rate)}" for mean, rate in stated]
     each, took = " for each input", ""
     # Inputs that are decided one by one each took a number of trials of their own.
     if not finding.plan.counting.each_input:
         each, took = "", f"; this run took {taken:,}"
         guides = (*guides, charts.Guide(value=taken, label=f"this run: {taken:,}", axis="y"))
     points = tuple((one.rate, one.mean_trials or 0.0) for one in curve)
-    chart = charts.chart_lines(
-        "Trials by true rate",
-        f"On average {' and '.join(said)}{each}, at most {finding.plan.trials:,}{took}.",
-        "true rate",
-        "mean trials",
-        [charts.Line(name="mean trials", ink="one", points=points)],
-        guides=guides,
-    )
+    summary = f"On average {' and '.join(said)}{each}, at most {finding.plan.trials:,}{took}."
+    words = ("Trials by true rate", summary, "true rate", "mean trials")
+    line = charts.Line(name="mean trials", ink="one", points=points)
+    chart = charts.chart_lines(*words, [line], guides=guides)
     return _keep_few_rows(chart, finding, curve)
 
 
 def _list_guides(finding: Finding) -> tuple[charts.Guide, ...]:
     # Against a baseline nothing is required: its own rate is what a drop is told from.
-    names = ("required", "alternative")
-    if finding.plan.threshold.required_rate is None:
-        names = ("baseline", "drop to")
-    guides = [
-        charts.Guide(value=rate, label=f"{name} {as_percent(round(rate, 3))}")
-        for rate, name in zip(_list_stated(finding), names, strict=False)
-    ]
-    observed = finding.tally.rate
-    if observed is not None and not finding.by_input:
-        label = f"observed {as_percent(round(observed, 3))}"
-        guides.append(charts.Guide(value=observed, label=label))
-    return tuple(guides)
+    is_held = finding.plan.threshold.required_rate is not None
+    names = ("required", "alternative") if is_held else ("baseline", "drop to")
+    values = [*zip(_list_stated(finding), names, strict=False)]
+    if finding.tally.rate is not None and not finding.by_input:
+        values.append((finding.tally.rate, "observed"))
+    labels = [(rate, f"{name} {as_percent(round(rate, 3))}") for rate, name in values]
+    return tuple(charts.Guide(value=rate, label=label) for rate, label in labels)
 
 
 def _write_verdicts_summary(finding: Finding, curve: Sequence[Chance]) -> str:

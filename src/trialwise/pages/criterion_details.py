@@ -13,17 +13,9 @@ from trialwise.documents.results import RunResults
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision, Finding
+from trialwise.pages import criterion_charts
 from trialwise.pages import finding_facts as facts
 from trialwise.pages.analysis_criterion import list_criterion_sections
-from trialwise.pages.criterion_charts import (
-    INKS,
-    chart_path,
-    chart_trials,
-    chart_verdicts,
-    find_bounds,
-    list_chances,
-    list_outcomes,
-)
 from trialwise.pages.judge_facts import CORRECTION_NAMES, build_correction, list_corrections
 from trialwise.pages.results_page import tabulate_lines
 from trialwise.pages.verdict_meaning import MEASURED, make_finding_badge
@@ -46,11 +38,9 @@ def build_criteria_section(record: RunRecord, run: RunResults) -> blocks.Section
     # A table of which not every row counts must say so where its rule is explained.
     advises = any(one.advisory for one in verdict.findings) or bool(verdict.advisory)
     aside = ", advisory ones aside" if advises else ""
-    return blocks.Section(
-        heading="Criteria",
-        blocks=(tabulate_lines(run, linked=True, most=_MOST_ROWS),),
-        note=f"Each row is decided on its own; the run is the worst of them{aside}.",
-    )
+    note = f"Each row is decided on its own; the run is the worst of them{aside}."
+    table = tabulate_lines(run, linked=True, most=_MOST_ROWS)
+    return blocks.Section(heading="Criteria", blocks=(table,), note=note)
 
 
 def build_details_section(record: RunRecord, charted: int) -> blocks.Section | None:
@@ -63,20 +53,10 @@ def build_details_section(record: RunRecord, charted: int) -> blocks.Section | N
     findings = record.verdict.findings
     if not findings:
         return None
-    strips = build_strips(record)
-    builder = _SectionBuilder(record, charted)
-    return blocks.Section(
-        heading="In detail",
-        blocks=(*(() if strips is None else (strips,)), *(builder.build(one) for one in findings)),
-        note="The rule that decided, where the run went, and what the same rule does elsewhere.",
-    )
-
-
-def _list_badges(record: RunRecord, finding: Finding) -> tuple[blocks.Badge, ...]:
-    """List the decision, and whether it only advises."""
-    badge = make_finding_badge(record, finding)
-    advises = finding.advisory and finding.plan.standing.reported_at is None
-    return (badge, blocks.Badge(word="advisory", tone="quiet")) if advises else (badge,)
+    strips, builder = filter(None, [build_strips(record)]), _SectionBuilder(record, charted)
+    shown: tuple[blocks.Block, ...] = (*strips, *map(builder.build, findings))
+    note = "The rule that decided, where the run went, and what the same rule does elsewhere."
+    return blocks.Section(heading="In detail", blocks=shown, note=note)
 
 
 class _SectionBuilder:
@@ -92,47 +72,47 @@ class _SectionBuilder:
 
     def build(self, finding: Finding) -> blocks.Section:
         """One criterion: its verdict, its rule and its charts."""
-        advises = [
-            f"Advisory, it takes no part in the verdict: {reason}." for reason in finding.advisory
-        ]
-        correction, drawn_charts = build_correction(finding), tuple(self._list_charts(finding))
-        elsewhere = self._point_elsewhere(finding)
+        badges = [make_finding_badge(self.record, finding)]
+        if finding.advisory and finding.plan.standing.reported_at is None:
+            badges.append(blocks.Badge(word="advisory", tone="quiet"))
+        inside, name = tuple(self._list_blocks(finding)), facts.name_section(finding)
+        heading = finding.criterion
+        return blocks.Section(heading=heading, blocks=inside, name=name, badges=tuple(badges))
+
+    def _list_blocks(self, finding: Finding) -> Iterator[blocks.Block]:
+        for reason in finding.advisory:
+            said = f"Advisory, it takes no part in the verdict: {reason}."
+            yield blocks.Prose(paragraphs=(said,), tone="quiet")
+        yield blocks.Prose(paragraphs=(finding.statement, finding.advice))
+        yield from filter(None, [build_correction(finding)])
+        if charts := tuple(self._list_charts(finding)):
+            yield blocks.Columns(blocks=charts)
+        if elsewhere := self._point_elsewhere(finding):
+            yield blocks.Prose(paragraphs=(elsewhere,), tone="quiet")
         evidence = tuple(list_criterion_sections(finding, self.record.verdict))
-        shown: list[blocks.Block | None] = [
-            blocks.Prose(paragraphs=tuple(advises), tone="quiet") if advises else None,
-            blocks.Prose(paragraphs=(finding.statement, finding.advice)),
-            correction,
-            blocks.Columns(blocks=drawn_charts) if drawn_charts else None,
-            blocks.Prose(paragraphs=(elsewhere,), tone="quiet") if elsewhere else None,
-            blocks.Details(summary="Rule and evidence", blocks=evidence, is_printed=True),
-        ]
-        return blocks.Section(
-            heading=finding.criterion,
-            blocks=tuple(block for block in shown if block is not None),
-            name=facts.name_section(finding),
-            badges=_list_badges(self.record, finding),
-        )
+        yield blocks.Details(summary="Rule and evidence", blocks=evidence, is_printed=True)
 
     def _list_charts(self, finding: Finding) -> Iterator[Chart]:
         plan = finding.plan
         if finding.criterion not in self.charted:
             return
-        bounds = find_bounds(plan.limits)
+        bounds = criterion_charts.find_bounds(plan.limits)
         if bounds is not None and procedure_of(plan).claims_rate:
             # Of many paths the one that decided is worth a look: the worst input's.
-            worst = min(finding.by_input, key=_find_rate) if finding.by_input else finding
-            outcomes = list_outcomes(self.record, worst)
+            each = finding.by_input or [finding]
+            worst = min(each, key=lambda one: (one.tally.rate is not None, one.tally.rate or 0.0))
+            outcomes = criterion_charts.list_outcomes(self.record, worst)
             if outcomes:
-                yield chart_path(worst, bounds, outcomes)
+                yield criterion_charts.chart_path(worst, bounds, outcomes)
         key = _find_design_key(plan)
         # Chances are computed, not looked up: a second time would cost as much as the first.
-        curve = [] if key in self.drawn else list_chances(self.record, finding)
+        curve = [] if key in self.drawn else criterion_charts.list_chances(self.record, finding)
         if not curve:
             return
         self.drawn[key] = finding
-        yield chart_verdicts(finding, curve)
+        yield criterion_charts.chart_verdicts(finding, curve)
         if plan.limits.design is not None or plan.limits.curtailed:
-            yield chart_trials(finding, curve)
+            yield criterion_charts.chart_trials(finding, curve)
 
     def _point_elsewhere(self, finding: Finding) -> blocks.Cell:
         """Return a sentence on charts that are not here."""
@@ -141,8 +121,8 @@ class _SectionBuilder:
         first = self.drawn.get(_find_design_key(finding.plan))
         if first is None or first is finding:
             return ""
-        link = blocks.Link(text=first.criterion, target=facts.name_section(first))
-        return ("The rule is the same as that of ", link, ", whose curves hold here too.")
+        name = blocks.Name(first.criterion, facts.name_section(first))
+        return ("The rule is the same as that of ", name, ", whose curves hold here too.")
 
 
 def _find_design_key(plan: CriterionPlan) -> tuple[object, ...]:
@@ -151,10 +131,6 @@ def _find_design_key(plan: CriterionPlan) -> tuple[object, ...]:
     counts = None if baseline is None else (baseline.passed, baseline.trials)
     # Anything else, such as the name of a criterion, does not change how its rule errs.
     return plan.limits, threshold.required_rate, threshold.alternative_rate, counts
-
-
-def _find_rate(finding: Finding) -> float:
-    return -1.0 if finding.tally.rate is None else finding.tally.rate
 
 
 # --- Every criterion's interval on one scale, against what was required of it ---------------------
@@ -176,13 +152,11 @@ def build_strips(record: RunRecord) -> Strips | None:
     rest = f" {as_count(left_out, 'further input')} not drawn." if left_out else ""
     if any(row.strip.dashed for row in rows):
         rest = f" Below what a judge says: the same, corrected for the judge's errors.{rest}"
+    said = f"A dot is the observed rate, a line its {usual} interval, an upright stroke the"
+    dashed = "A dashed stroke is the rate that a PASS still allows for."
     return Strips(
         heading="Rates against requirements",
-        summary=(
-            f"A dot is the observed rate, a line its {usual} interval, an upright stroke the "
-            "required rate. "
-            f"A dashed stroke is the rate that a PASS still allows for.{rest}"
-        ),
+        summary=f"{said} required rate. {dashed}{rest}",
         axis=Axis(low=low, high=1.0, label="rate", unit="rate"),
         rows=tuple(replace(row, strip=replace(row.strip, span=(low, 1.0))) for row in rows),
     )
@@ -190,11 +164,11 @@ def build_strips(record: RunRecord) -> Strips | None:
 
 def find_scale_start(strips: Iterable[Strip]) -> float:
     """Return where the scale of several rates begins: at 0, or where nothing below it is lost."""
+    # A required rate of 0 is none, and lies at the end of any scale.
     known = [
         value
-        for strip in strips
-        for value in (strip.low, strip.value, strip.need or None, *filter(None, strip.others))
-        if value is not None
+        for one in strips
+        for value in (one.low, one.value, *filter(None, (one.need, *one.others)))
     ]
     # On a scale from 0, rates of 97 and 98 % are one dot; a scale that starts near them is honest
     # only if no interval, no requirement and no alternative is cut off.
@@ -204,13 +178,11 @@ def find_scale_start(strips: Iterable[Strip]) -> float:
 
 def map_strips(record: RunRecord) -> dict[str, Strip]:
     """Map the name of each criterion and input to its interval, all on one scale."""
-    made = {
-        facts.name_finding(part): make_strip(part, make_finding_badge(record, part).word)
-        for one in record.verdict.findings
-        for part in (one, *one.by_input)
-        if facts.pick_interval(part) is not None
-    }
-    strips = {name: strip for name, strip in made.items() if strip is not None}
+    parts = (part for one in record.verdict.findings for part in (one, *one.by_input))
+    known = [part for part in parts if facts.pick_interval(part) is not None]
+    made = (make_strip(part, make_finding_badge(record, part).word) for part in known)
+    named = zip(map(facts.name_finding, known), made, strict=True)
+    strips = {name: strip for name, strip in named if strip is not None}
     span = (find_scale_start(strips.values()), 1.0)
     return {name: replace(strip, span=span, others=(), hint="") for name, strip in strips.items()}
 
@@ -233,7 +205,7 @@ def make_strip(finding: Finding, word: str) -> Strip | None:
         value=rate,
         high=high,
         # What measured a baseline decided nothing, and must not look as if it had.
-        ink="quiet" if word == MEASURED else INKS[finding.decision],
+        ink="quiet" if word == MEASURED else criterion_charts.INKS[finding.decision],
         span=(0.0, 1.0),
         need=required,
         others=() if alternative is None else (alternative,),
@@ -291,19 +263,14 @@ def _list_corrected(
             continue
         name = f"corrected, {CORRECTION_NAMES[one.correction]}"
         said, required = f"{name}: {one.decision}", facts.find_required(finding)
-        yield replace(
-            row,
+        (low, high), rate = found.interval, found.rate
+        hint = _write_hint(said, rate, found.interval, required)
+        ink = criterion_charts.INKS[one.decision]
+        strip = replace(row.strip, low=low, value=rate, high=high, ink=ink, dashed=True, hint=hint)
+        yield StripRow(
             name=name,
-            strip=replace(
-                row.strip,
-                low=found.interval.low,
-                value=found.rate,
-                high=found.interval.high,
-                ink=INKS[one.decision],
-                dashed=True,
-                hint=_write_hint(said, found.rate, found.interval, required),
-            ),
-            value=as_observed(found.rate),
+            strip=strip,
+            value=as_observed(rate),
             interval=as_ends(found.interval),
             note=f"by {as_count(found.confusion.labels, 'label')}",
             depth=row.depth + 1,

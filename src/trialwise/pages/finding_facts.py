@@ -4,29 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from enum import Enum
+from typing import Any
 
 from trialwise.decimals import complement
-from trialwise.documents.numbers import (
-    REFUSED,
-    STOPS,
-    as_all,
-    as_count,
-    as_ends,
-    as_level,
-    as_observed,
-    as_percent,
-    as_points,
-    as_probability,
-    as_score,
-    as_score_ends,
-    floor_points,
-    word_loss,
-)
+from trialwise.documents import numbers
 from trialwise.model.evidence import StopReason, Tally
 from trialwise.model.verdict import Decision, Dimension, Finding, LatencyFinding, Verdict
 from trialwise.procedures.registry import procedure_of
 from trialwise.stats.rate_intervals import wilson_interval
-from trialwise.stats.result_types import Interval
+from trialwise.stats.result_types import Interval, Undefined
 
 #: Inputs that were not asked and are named; the others are counted.
 _NAMED_UNASKED = 5
@@ -46,6 +33,27 @@ REASONS = {
 """Why a trial failed a criterion."""
 
 
+ASKED = {"asked": "value", "expected": "expected", "metadata": "metadata"}
+"""What reports of plain values call the fields of an input."""
+
+
+def read_fields(one: object, *names: str, **renamed: str) -> dict[str, Any]:
+    """Read fields for a report of plain values, under their own names or under other ones.
+
+    >>> read_fields(StopReason.DECIDED, "value", called="name")
+    {'value': 'decided', 'called': 'DECIDED'}
+    >>> read_fields(None, "value")
+    {'value': None}
+    """
+    # Programs read rows by their columns: what is not known is there as None, and no gap.
+    fields = dict(zip(names, names, strict=True)) | renamed
+    if one is None or isinstance(one, Undefined):
+        return dict.fromkeys(fields)
+    found = {name: getattr(one, field) for name, field in fields.items()}
+    found = {name: x.value if isinstance(x, Enum) else x for name, x in found.items()}
+    return {name: None if isinstance(x, Undefined) else x for name, x in found.items()}
+
+
 def name_finding(finding: Finding) -> str:
     """Name a criterion, or one of its inputs."""
     one = finding.input_id
@@ -55,11 +63,6 @@ def name_finding(finding: Finding) -> str:
 def name_section(finding: Finding) -> str:
     """Name where links to a criterion lead."""
     return f"criterion {finding.criterion}"
-
-
-def claims_rate(finding: Finding) -> bool:
-    """Return whether the criterion claims anything beyond the observed trials."""
-    return procedure_of(finding).claims_rate
 
 
 def name_mode(finding: Finding) -> str:
@@ -77,7 +80,7 @@ def pick_badge(finding: Finding | LatencyFinding | Verdict) -> str:
         return finding.label
     if finding.decision is not None:
         return finding.decision.value
-    return REFUSED if finding.refusals else Decision.INCONCLUSIVE.value
+    return numbers.REFUSED if finding.refusals else Decision.INCONCLUSIVE.value
 
 
 def pick_tally(finding: Finding) -> Tally:
@@ -103,7 +106,7 @@ def pick_rate(finding: Finding) -> float | None:
 
 def write_later(finding: Finding) -> str:
     """Write at which trial a rate was decided and what came later; nothing if nothing did."""
-    if finding.decided_at is None or not claims_rate(finding):
+    if finding.decided_at is None or not procedure_of(finding).claims_rate:
         return ""
     at, later = f"at trial {finding.decided_at:,}", finding.later
     word = f"undecided {at}" if finding.decision is Decision.INCONCLUSIVE else f"decided {at}"
@@ -113,9 +116,9 @@ def write_later(finding: Finding) -> str:
     if later.rate is None:
         return word
     if procedure_of(finding).decides_mean:
-        return f"{word}; {as_count(later.trials, 'later trial')}"
-    share = f"{later.passed:,} passed ({as_observed(later.rate)})"
-    return f"{word}; of {as_count(later.trials, 'later trial')} {share}"
+        return f"{word}; {numbers.as_count(later.trials, 'later trial')}"
+    share = f"{later.passed:,} passed ({numbers.as_observed(later.rate)})"
+    return f"{word}; of {numbers.as_count(later.trials, 'later trial')} {share}"
 
 
 def pick_interval(finding: Finding) -> Interval | None:
@@ -138,8 +141,7 @@ def list_latency_marks(finding: LatencyFinding, verdict: Verdict) -> Sequence[st
     from trialwise.stats.latency_percentiles import SUPPORTED_PERCENTILES, emission_minimum
     from trialwise.stats.latency_planning import LatencyLimitDecision
 
-    advisory = Dimension.LATENCY in verdict.advisory
-    marks = ["advisory"] if advisory else []
+    marks = ["advisory"] if Dimension.LATENCY in verdict.advisory else []
     # The exact rule for a limit answers for few trials itself; percentiles do not (§12.5.4).
     answers = isinstance(finding.evidence, LatencyLimitDecision) and finding.rule != "wilson"
     decided = finding.decision in (Decision.PASS, Decision.FAIL)
@@ -166,10 +168,8 @@ def write_context(finding: Finding) -> str:
     context = finding.threshold.context
     if context is None:
         return ""
-    return (
-        f"{context.passed:,} of {context.trials:,} ({as_observed(context.rate)}) in baseline "
-        f"{context.identifier} of {context.created_at:%Y-%m-%d}"
-    )
+    counts = f"{context.passed:,} of {context.trials:,} ({numbers.as_observed(context.rate)})"
+    return f"{counts} in baseline {context.identifier} of {context.created_at:%Y-%m-%d}"
 
 
 def find_alternative(finding: Finding) -> float | None:
@@ -191,10 +191,10 @@ def write_need(finding: Finding) -> str:
     if procedure_of(finding).decides_mean:
         return f"≥ {required:g}"
     if finding.threshold.required_rate is None:
-        return f"baseline {as_probability(required, digits=1)}"
+        return f"baseline {numbers.as_probability(required, digits=1)}"
     other = find_alternative(finding)
-    margin = "" if other is None else f", margin {as_points(required - other)}"
-    return f"≥ {as_percent(required)}{margin}"
+    margin = "" if other is None else f", margin {numbers.as_points(required - other)}"
+    return f"≥ {numbers.as_percent(required)}{margin}"
 
 
 def write_rate(finding: Finding, nothing: str = "–") -> str:
@@ -207,9 +207,13 @@ def write_rate(finding: Finding, nothing: str = "–") -> str:
     rate, tally = pick_rate(finding), pick_tally(finding)
     if rate is None:
         return nothing
-    if not claims_rate(finding):
+    if not procedure_of(finding).claims_rate:
         return f"{tally.passed:,} of {tally.trials:,}"
-    return f"mean {as_score(rate)}" if procedure_of(finding).decides_mean else as_observed(rate)
+    return (
+        f"mean {numbers.as_score(rate)}"
+        if procedure_of(finding).decides_mean
+        else numbers.as_observed(rate)
+    )
 
 
 def write_interval(finding: Finding, nothing: str = "–", usual: str = "") -> str:
@@ -226,15 +230,15 @@ def write_interval(finding: Finding, nothing: str = "–", usual: str = "") -> s
     own = write_level(finding)
     level = f" ({own})" if usual and own not in ("", usual) else ""
     if procedure_of(finding).decides_mean:
-        return f"{as_score_ends(interval)}{level}"
-    return f"{'≈ ' if interval.is_approximate else ''}{as_ends(interval)}{level}"
+        return f"{numbers.as_score_ends(interval)}{level}"
+    return f"{'≈ ' if interval.is_approximate else ''}{numbers.as_ends(interval)}{level}"
 
 
 def write_level(finding: Finding) -> str:
     """Write the level of the interval that a finding is shown with."""
     interval = pick_interval(finding)
     known = interval is not None and interval.confidence is not None
-    return as_level(interval.confidence) if known else ""  # type: ignore[union-attr, arg-type]
+    return numbers.as_level(interval.confidence) if known else ""  # type: ignore[union-attr, arg-type]
 
 
 def find_usual_level(verdict: Verdict) -> str:
@@ -253,8 +257,9 @@ def list_below(finding: Finding) -> tuple[str, ...]:
     own, is_wald = "", (finding.decision_rule or "").startswith("sequential/wald/")
     if is_wald and tally.trials and not finding.by_input:
         found = wilson_interval(tally.passed, tally.trials, confidence=complement(alpha))
-        level = as_level(complement(alpha))
-        own = f"{level} interval {as_ends(found)} by Wilson: descriptive, the stop is not counted"
+        level = numbers.as_level(complement(alpha))
+        ends = f"{level} interval {numbers.as_ends(found)} by Wilson"
+        own = f"{ends}: descriptive, the stop is not counted"
     return tuple(filter(None, (write_later(finding), own)))
 
 
@@ -264,15 +269,17 @@ def sum_up_scores(finding: Finding) -> str:
     if scores is None:
         return ""
     found = scores.interval
-    ends = "" if found is None else f" {as_score_ends(found)}"
-    level = "" if found is None or found.confidence is None else as_percent(found.confidence)
+    ends = "" if found is None else f" {numbers.as_score_ends(found)}"
+    level = (
+        "" if found is None or found.confidence is None else numbers.as_percent(found.confidence)
+    )
     stopped = found is not None and found.is_descriptive
     late = ", descriptive: the run stopped early" if stopped else ""
     inside = f" ({level} interval{late})" if level else ""
     pass_at = finding.plan.terms.pass_at
     passes = "" if pass_at is None else f"; {pass_at:g} passes"
-    of = as_count(scores.trials, "score")
-    return f"mean score {as_score(scores.mean)}{ends}{inside} of {of}{passes}"
+    of = numbers.as_count(scores.trials, "score")
+    return f"mean score {numbers.as_score(scores.mean)}{ends}{inside} of {of}{passes}"
 
 
 def collect_scores(finding: Finding) -> dict[str, float | int | None]:
@@ -280,18 +287,15 @@ def collect_scores(finding: Finding) -> dict[str, float | int | None]:
     scores = finding.scores
     if scores is None:
         return {}
-    found = scores.interval
-    facts: dict[str, float | int | None] = {
+    ends = {f"score_{one}": one for one in ("low", "high", "confidence")}
+    required = {"required_mean": find_required(finding)}
+    return {
         "score_mean": scores.mean,
-        "score_low": None if found is None else found.low,
-        "score_high": None if found is None else found.high,
-        "score_confidence": None if found is None else found.confidence,
+        **read_fields(scores.interval, **ends),
         "scores": scores.trials,
         "pass_at": finding.plan.terms.pass_at,
+        **(required if procedure_of(finding).decides_mean else {}),
     }
-    if procedure_of(finding).decides_mean:
-        facts["required_mean"] = find_required(finding)
-    return facts
 
 
 def pick_difference(finding: Finding) -> Interval | None:
@@ -311,11 +315,11 @@ def write_difference(finding: Finding) -> str:
     found = pick_difference(finding)
     if found is None:
         return ""
-    level = "" if found.confidence is None else f" ({as_percent(found.confidence)})"
+    level = "" if found.confidence is None else f" ({numbers.as_percent(found.confidence)})"
     if finding.decision is Decision.FAIL:
-        least = floor_points(-found.high)
+        least = numbers.floor_points(-found.high)
         return f"at least {least:.1f} points worse{level}" if least else f"worse{level}"
-    return word_loss(found.low, found.confidence)
+    return numbers.word_loss(found.low, found.confidence)
 
 
 def write_delta(finding: Finding) -> str:
@@ -324,8 +328,8 @@ def write_delta(finding: Finding) -> str:
     if found is None:
         return ""
     if finding.decision is not Decision.FAIL:
-        return f"may be {floor_points(found.low):+.1f}".replace("-", "−")
-    least = floor_points(-found.high)
+        return f"may be {numbers.floor_points(found.low):+.1f}".replace("-", "−")
+    least = numbers.floor_points(-found.high)
     return f"Δ ≤ −{least:.1f}" if least else "Δ < 0"
 
 
@@ -353,7 +357,7 @@ def write_stop(finding: Finding) -> str:
         case StopReason.COMPLETE:
             return "all planned trials run"
         case reason:
-            return f"{STOPS[reason].clause} after {trials:,}{most}"
+            return f"{numbers.STOPS[reason].clause} after {trials:,}{most}"
 
 
 def write_coverage(finding: Finding) -> str:
@@ -361,27 +365,31 @@ def write_coverage(finding: Finding) -> str:
     coverage = finding.coverage
     if coverage is None or coverage.inputs == 1:
         return ""
-    inputs = as_count(coverage.inputs, "input")
+    inputs = numbers.as_count(coverage.inputs, "input")
     if coverage.asked == coverage.inputs:
-        return as_all(coverage.inputs, "input")
+        return numbers.as_all(coverage.inputs, "input")
     return f"{coverage.asked:,} of {inputs}"
 
 
 def name_unasked(finding: Finding) -> str:
     """Name the inputs that were not asked; nothing where all were, or where nothing was run."""
-    coverage = finding.coverage
-    left = 0 if coverage is None else coverage.inputs - coverage.asked
-    if coverage is None or not left or not finding.all_trials.trials:
+    left = _count_unasked(finding)
+    if finding.coverage is None or not left:
         return ""
-    more = left - min(left, _NAMED_UNASKED)
-    return ", ".join(coverage.unasked[:_NAMED_UNASKED]) + (f" and {more:,} more" if more else "")
+    named = ", ".join(finding.coverage.unasked[:_NAMED_UNASKED])
+    return f"{named} and {left - _NAMED_UNASKED:,} more" if left > _NAMED_UNASKED else named
+
+
+def _count_unasked(finding: Finding) -> int:
+    # Of a run without a trial its end says everything.
+    known = finding.coverage if finding.all_trials.trials else None
+    return 0 if known is None else known.inputs - known.asked
 
 
 def list_unasked(finding: Finding) -> str:
     """List which inputs were not asked, in a sentence; nothing where all were."""
-    named, coverage = name_unasked(finding), finding.coverage
-    if not named or coverage is None:
+    left = _count_unasked(finding)
+    if finding.coverage is None or not left:
         return ""
-    left = coverage.inputs - coverage.asked
-    verb = "was" if left == 1 else "were"
-    return f"{left:,} of {as_count(coverage.inputs, 'input')} {verb} not asked: {named}"
+    of, verb = numbers.as_count(finding.coverage.inputs, "input"), "was" if left == 1 else "were"
+    return f"{left:,} of {of} {verb} not asked: {name_unasked(finding)}"

@@ -17,6 +17,7 @@ from trialwise.model.run import RunRecord, summarize_latencies
 from trialwise.model.trial import ErrorClass, Outcome, Trial
 from trialwise.pages import suite_totals
 from trialwise.pages.failure_groups import TrialIndex
+from trialwise.pages.finding_facts import ASKED, read_fields
 from trialwise.pages.gate_facts import describe_passes
 from trialwise.pages.results import describe_run
 
@@ -46,7 +47,7 @@ def describe_report(
         "schema": SCHEMA,
         "tool": {"name": "trialwise", "version": __version__},
         "name": name,
-        "decision": None if decision is None else decision.value,
+        "decision": decision and decision.value,
         "exit_code": suite_totals.pick_exit_code(verdicts) if exit_code is None else exit_code,
         "envelopes": [to_plain(envelope) for envelope in suite_totals.bound_suite_errors(verdicts)],
         "spending": to_plain(suite_totals.sum_spending(verdicts)),
@@ -65,39 +66,27 @@ def read_report_schema() -> dict[str, Any]:
 
 
 def _run(record: RunRecord, location: str | None) -> dict[str, Any]:
-    run, verdict = describe_run(record), record.verdict
+    run, verdict, latency = describe_run(record), record.verdict, summarize_latencies(record)
     return {
-        "contract": run.contract,
-        "run_id": record.run_id,
+        **read_fields(run, "contract", "run_id"),
         "record": location,
-        "decision": None if verdict.decision is None else verdict.decision.value,
+        **read_fields(verdict, "decision"),
         "notes": list(run.notes),
         "results": [_result(line) for line in run.lines if "decision" in line.facts],
-        "latency": _latency(record),
+        "latency": None if latency is None else latency._asdict(),
         "inputs": _inputs(record),
         "verdict": to_plain(verdict),
     }
-
-
-def _latency(record: RunRecord) -> dict[str, Any] | None:
-    """Return the mean and the maximum latency of the successful trials, if there are any."""
-    found = summarize_latencies(record)
-    return None if found is None else found._asdict()
 
 
 def _result(line: ResultLine) -> dict[str, Any]:
     return {
         # A criterion that is only reported is one that decides nothing.
         "kind": "criterion" if line.kind is LineKind.REPORTED else line.kind.value,
-        "name": line.name,
-        "statement": line.statement,
-        "advice": line.advice,
+        **read_fields(line, "name", "statement", "advice"),
         "notes": list(line.notes),
         # A closed set is text to JSON, and to everyone who reads the plain values.
-        "facts": {
-            key: str(value) if isinstance(value, str) else value
-            for key, value in line.facts.items()
-        },
+        "facts": _make_plain(line.facts),
         "failures": [to_plain(group) for group in line.failures[:MOST_GROUPS]],
         "other_failures": line.other_failures,
         "postconditions": [to_plain(one) for one in line.checks],
@@ -108,15 +97,9 @@ def _inputs(record: RunRecord) -> list[dict[str, Any]]:
     """Return every input: its trials, and those that each criterion counts and passed."""
     index = TrialIndex(record)
     rows: dict[tuple[str, str], dict[str, Any]] = {}
-    for experiment in record.plan.experiments:
-        for name in experiment.input_ids:
-            rows[experiment.name, name] = {
-                "experiment": experiment.name,
-                "input": name,
-                "trials": 0,
-                "errors": 0,
-                "criteria": {},
-            }
+    for place in ((one.name, name) for one in record.plan.experiments for name in one.input_ids):
+        named = dict(zip(("experiment", "input"), place, strict=True))
+        rows[place] = {**named, "trials": 0, "errors": 0, "criteria": {}}
     for table in record.trials.tables:
         for number, course in zip(table.inputs, table.course_column, strict=True):
             row = rows[table.experiment, table.names[number]]
@@ -160,12 +143,15 @@ def list_rows(
             yield {
                 "type": "result",
                 "run_id": record.run_id,
-                "kind": line.kind.value,
-                "name": line.name,
+                **read_fields(line, "kind", "name"),
                 "statement": line.statement or line.summary,
-                **{name: _make_plain(value) for name, value in line.facts.items()},
+                **_make_plain(line.facts),
             }
         yield from _list_trials(record)
+
+
+def _make_plain(facts: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: str(one) if isinstance(one, str) else one for name, one in facts.items()}
 
 
 def _describe_run(record: RunRecord, location: str | None) -> dict[str, Any]:
@@ -177,7 +163,7 @@ def _describe_run(record: RunRecord, location: str | None) -> dict[str, Any]:
         "contract": plan.contract,
         "run_id": record.run_id,
         "record": location,
-        "decision": None if verdict.decision is None else verdict.decision.value,
+        **read_fields(verdict, "decision"),
         "started_at": None if verdict.started_at is None else verdict.started_at.isoformat(),
         "seconds": verdict.spending.seconds,
         "seed": plan.seed,
@@ -185,7 +171,7 @@ def _describe_run(record: RunRecord, location: str | None) -> dict[str, Any]:
         "criteria": [one.criterion for one in plan.criteria],
         "factors": dict(plan.factors),
         "covariates": dict(plan.covariates),
-        "stop": verdict.stop.value,
+        **read_fields(verdict, "stop"),
     }
 
 
@@ -195,29 +181,18 @@ def _list_trials(record: RunRecord) -> Iterator[dict[str, Any]]:
     for trial in record.trials:
         place = trial.experiment, trial.input_id
         repetitions[place] = repetitions.get(place, 0) + 1
-        asked, usage = record.texts.find_input(trial), trial.usage
         yield {
             "type": "trial",
             "run_id": record.run_id,
-            "sampling": trial.experiment,
-            "trial": trial.index,
-            "input_id": trial.input_id,
+            **read_fields(trial, sampling="experiment", trial="index", input_id="input_id"),
             "repetition": repetitions[place],
             **facts.get(place, {}),
-            "asked": None if asked is None else asked.value,
-            "expected": None if asked is None else asked.expected,
-            "metadata": None if asked is None else asked.metadata,
-            "seed": trial.seed,
-            "passed": trial.passed,
-            "error_class": trial.error_class.value,
+            **read_fields(record.texts.find_input(trial), **ASKED),
+            **read_fields(trial, "seed", "passed", "error_class"),
             "error": trial.error or None,
             "latency_s": trial.latency_s,
-            "input_tokens": None if usage is None else usage.input_tokens,
-            "output_tokens": None if usage is None else usage.output_tokens,
-            "cost_usd": trial.cost_usd,
-            "attempts": trial.attempts,
-            "started_s": trial.started_s,
-            "reply": trial.reply,
+            **read_fields(trial.usage, "input_tokens", "output_tokens"),
+            **read_fields(trial, "cost_usd", "attempts", "started_s", "reply"),
             "graders": [_describe_outcome(one, trial) for one in trial.outcomes],
         }
 
@@ -238,15 +213,8 @@ def _describe_outcome(outcome: Outcome, trial: Trial) -> dict[str, Any]:
     repeats = bool(trial.error) and result.explanation == trial.error
     return {
         "name": outcome.criterion,
-        "passed": result.passed,
-        "score": result.score,
-        "reason": None if result.reason is None else result.reason.value,
+        **read_fields(result, "passed", "score", "reason"),
         "check": outcome.postcondition,
         "explanation": None if repeats else result.explanation or None,
         "evidence": result.evidence or None,
     }
-
-
-def _make_plain(value: Any) -> Any:
-    """A closed set is text to JSON."""
-    return str(value) if isinstance(value, str) else value

@@ -6,14 +6,15 @@ judge's errors, the labels these rest on, and what is missing where they leave i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from trialwise.documents.blocks import Document, Facts, Prose, Row, Section, Table, build_table
+from trialwise.documents.blocks import Document, Facts, Prose, Section, build_table, list_rows
 from trialwise.documents.numbers import as_computed, as_count, as_ends, as_observed, as_percent
 from trialwise.documents.printable import make_visible, near
 from trialwise.model.verdict import Decision, Finding, Verdict
+from trialwise.pages.finding_facts import read_fields
 from trialwise.stats.result_types import Interval, Undefined
 
 if TYPE_CHECKING:
@@ -69,10 +70,8 @@ def describe_corrections(finding: Finding) -> Iterator[str]:
     labels = find_labels(finding)
     if labels is None:
         return
-    rates = [
-        f"{_as_corrected(one)} ({CORRECTION_NAMES[one.correction]})"
-        for one in list_corrections(finding)
-    ]
+    made = list_corrections(finding)
+    rates = [f"{_as_corrected(one)} ({CORRECTION_NAMES[one.correction]})" for one in made]
     yield f"corrected by {as_count(labels.labels, 'label')}: {' and '.join(rates)}"
     if missing := name_missing(finding):
         yield f"missing: {missing}"
@@ -137,26 +136,18 @@ def describe_left_out(advising: int, reported: int, *, kind: str = "") -> str:
 
 def collect_judge_facts(finding: Finding) -> dict[str, str | int | float | bool | None]:
     """Collect the numbers of the correction that decides, by their names in JSON."""
-    judged, labels = finding.judged, find_labels(finding)
-    found = None if judged is None else judged.corrected
-    # JSON keeps the keys of every judged criterion, so that a program finds null and no gap.
-    corrected = None if isinstance(found, Undefined) else found
+    judged = finding.judged
+    # An impossible correction has neither a rate nor an interval.
+    corrected = getattr(judged, "corrected", None)
+    ends = {f"corrected_{one}": one for one in ("low", "high", "confidence")}
     return {
         "advisory_because": "; ".join(finding.advisory) or None,
-        "correction": None if judged is None else judged.correction,
-        "corrected_rate": None if corrected is None else corrected.rate,
-        "corrected_low": None if corrected is None else corrected.interval.low,
-        "corrected_high": None if corrected is None else corrected.interval.high,
-        "corrected_confidence": None if corrected is None else corrected.interval.confidence,
-        "labels": None if labels is None else labels.labels,
-        "open_because": None if judged is None else judged.open_because,
-        "labels_needed": None if judged is None else _if_known(judged.labels_needed),
-        "trials_needed": None if judged is None else _if_known(judged.trials_needed),
+        **read_fields(judged, "correction"),
+        **read_fields(corrected, corrected_rate="rate"),
+        **read_fields(getattr(corrected, "interval", None), **ends),
+        **read_fields(find_labels(finding), "labels"),
+        **read_fields(judged, "open_because", "labels_needed", "trials_needed"),
     }
-
-
-def _if_known(value: int | Undefined) -> int | None:
-    return None if isinstance(value, Undefined) else value
 
 
 _NOTE = (
@@ -181,7 +172,7 @@ def list_judge_rows(finding: Finding, *, is_exact: bool = False) -> Iterator[tup
         is_exact: Whether corrected rates have six digits.
     """
     labels, judged = find_labels(finding), finding.judged
-    assert labels is not None
+    assert labels is not None  # the callers ask for rows of a measured judge only
     # How many labels there are comes first: a correction is never better than they are.
     yield "Labels", describe_labels(labels)
     if finding.tally.rate is not None:
@@ -203,6 +194,12 @@ def list_judge_rows(finding: Finding, *, is_exact: bool = False) -> Iterator[tup
 #
 # The same facts as plain values for programs and as pages for people.
 
+_ESTIMATES = {
+    "Krippendorff's alpha": "alpha",
+    "Cohen's kappa": "kappa",
+    **{one: one for one in ("sensitivity", "specificity")},
+    "to add to its rates": "rectifier",
+}
 _SHOWN_UNITS = 10
 _SHOWN_PLANS = 6
 
@@ -221,10 +218,7 @@ def describe_calibration(name: str, judge: Judge | Pairwise, found: Calibration)
         "judge": name,
         "labels": counts.labels,
         "missing": found.missing,
-        "confusion": {
-            one: getattr(counts, one)
-            for one in ("true_pass", "false_pass", "true_fail", "false_fail")
-        },
+        "confusion": read_fields(counts, "true_pass", "false_pass", "true_fail", "false_fail"),
         "alpha": _estimate(found.alpha, found.alpha_interval, found.alpha_shown),
         "kappa": _estimate(found.kappa, found.kappa_interval),
         "sensitivity": _estimate(accuracy.sensitivity, accuracy.sensitivity_interval),
@@ -244,28 +238,20 @@ def describe_calibration(name: str, judge: Judge | Pairwise, found: Calibration)
 def build_calibration_page(facts: dict[str, Any]) -> Document:
     """Build the facts of a calibration as a page."""
     labels = facts["labels"]
-    return Document(
-        kind="Calibration",
-        title=f"{facts['judge']}: {labels - len(facts['wrong'])} of {labels} labels agree",
-        blocks=(_tabulate_facts((f"  {name}", said) for name, said in _list_calibration(facts)),),
-    )
+    title = f"{facts['judge']}: {labels - len(facts['wrong'])} of {labels} labels agree"
+    rows = list_rows((f"  {name}", said) for name, said in _list_calibration(facts))
+    return Document(kind="Calibration", title=title, blocks=(rows,))
 
 
 def _list_calibration(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     wrong, counts = facts["wrong"], facts["confusion"]
     if facts["missing"]:
         yield "no verdict on", f"{facts['missing']} units"
-    good, bad = (
-        counts["true_pass"] + counts["false_fail"],
-        counts["true_fail"] + counts["false_pass"],
-    )
-    yield "people pass", f"{good}, of which the judge fails {counts['false_fail']}"
-    yield "people fail", f"{bad}, of which the judge passes {counts['false_pass']}"
-    yield "Krippendorff's alpha", _word_estimate(facts["alpha"])
-    yield "Cohen's kappa", _word_estimate(facts["kappa"])
-    yield "sensitivity", _word_estimate(facts["sensitivity"])
-    yield "specificity", _word_estimate(facts["specificity"])
-    yield "to add to its rates", _word_estimate(facts["rectifier"])
+    fails, passes = counts["false_fail"], counts["false_pass"]
+    yield "people pass", f"{counts['true_pass'] + fails}, of which the judge fails {fails}"
+    yield "people fail", f"{counts['true_fail'] + passes}, of which the judge passes {passes}"
+    for label, name in _ESTIMATES.items():
+        yield label, _word_estimate(facts[name])
     if wrong:
         more = f" and {len(wrong) - _SHOWN_UNITS} more" if len(wrong) > _SHOWN_UNITS else ""
         yield "it differs on", f"{', '.join(map(make_visible, wrong[:_SHOWN_UNITS]))}{more}"
@@ -277,11 +263,6 @@ def _list_calibration(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if not facts["advisory"]:
         yield "its verdict", "may decide"
     yield "written to", facts["file"]
-
-
-def _tabulate_facts(rows: Iterable[tuple[str, str]]) -> Table:
-    found = tuple(Row(cells=cells) for cells in rows)
-    return Table(heading="", columns=("", ""), rows=found, words=(0, 1))
 
 
 def describe_correction(
@@ -310,10 +291,7 @@ def describe_correction(
         facts |= {
             "correction": correction,
             "required": answer.required_rate,
-            "decision": answer.decision.value,
-            "open_because": answer.open_because,
-            "labels_needed": _if_known(answer.labels_needed),
-            "trials_needed": _if_known(answer.trials_needed),
+            **read_fields(answer, "decision", "open_because", "labels_needed", "trials_needed"),
             "sentence": _word_answer(answer),
         }
     return facts
@@ -330,11 +308,8 @@ def build_correction_page(facts: dict[str, Any]) -> Document:
     rows += [("pooled", _word_estimate(facts["pooled"]))] if "pooled" in facts else []
     said = [facts["sentence"]] if "sentence" in facts else []
     said += [f"it only advises: {reason}" for reason in facts["advisory"]]
-    return Document(
-        kind="Correction",
-        title="",
-        blocks=(_tabulate_facts(rows), Prose(paragraphs=(*said, *facts["notes"]))),
-    )
+    notes = Prose(paragraphs=(*said, *facts["notes"]))
+    return Document(kind="Correction", title="", blocks=(list_rows(rows), notes))
 
 
 def describe_plans(
@@ -346,8 +321,7 @@ def describe_plans(
     return {
         "required": required,
         "expected": judge.rate,
-        "sensitivity": judge.sensitivity,
-        "specificity": judge.specificity,
+        **read_fields(judge, "sensitivity", "specificity"),
         "plans": [asdict(one) for one in plans],
         "cheapest": asdict(find_cheapest(plans)),
     }
@@ -367,16 +341,10 @@ def build_labels_page(facts: dict[str, Any]) -> Document:
         notes=("Fewer labels would not certify the judge. Trials and chances are approximate.",),
         tone=lambda one: "chosen" if one == cheapest else "plain",
     )
-    return Document(
-        kind="Plan",
-        title="",
-        lead=(
-            f"At least {as_percent(facts['required'])} where {as_percent(facts['expected'])} is "
-            f"true, with a judge of sensitivity {facts['sensitivity']:.3f} and specificity "
-            f"{facts['specificity']:.3f}:"
-        ),
-        blocks=(table,),
-    )
+    rates = f"{as_percent(facts['required'])} where {as_percent(facts['expected'])} is true"
+    judge = f"sensitivity {facts['sensitivity']:.3f} and specificity {facts['specificity']:.3f}"
+    lead = f"At least {rates}, with a judge of {judge}:"
+    return Document(kind="Plan", title="", lead=lead, blocks=(table,))
 
 
 def _warn_unlike(rectified: CorrectedRate, correction: str) -> Iterator[str]:

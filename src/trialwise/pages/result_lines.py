@@ -6,22 +6,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from trialwise.documents import numbers
+from trialwise.documents import numbers, results
 from trialwise.documents.numbers import STOPS
-from trialwise.documents.results import (
-    CheckCount,
-    Fact,
-    FailureGroup,
-    Figures,
-    LineKind,
-    ResultLine,
-    Status,
-)
 from trialwise.model.evidence import StopReason
 from trialwise.model.run import LatencyFacts, RunRecord, summarize_latencies
 from trialwise.model.verdict import Decision, Dimension, Finding, LatencyFinding, Verdict
 from trialwise.pages import finding_facts, judge_facts
 from trialwise.pages.failure_groups import TrialIndex, count_checks, group_failures
+from trialwise.pages.finding_facts import read_fields
 from trialwise.pages.suite_totals import pick_status
 from trialwise.pages.verdict_meaning import MEASURED
 from trialwise.procedures.observational import NO_FAILURE_OBSERVED
@@ -37,7 +29,9 @@ if TYPE_CHECKING:
 _NAMED_INPUTS = 3
 
 
-def describe_lines(verdict: Verdict, record: RunRecord | None = None) -> tuple[ResultLine, ...]:
+def describe_lines(
+    verdict: Verdict, record: RunRecord | None = None
+) -> tuple[results.ResultLine, ...]:
     """Describe the lines of a run: criteria, their inputs, latency limits and gates.
 
     A run that does not PASS has a red line: its own, where the others have none.
@@ -50,10 +44,8 @@ def describe_lines(verdict: Verdict, record: RunRecord | None = None) -> tuple[R
         verdict = replace(verdict, plan=record.plan)
     trials = None if record is None else TrialIndex(record)
     usual = finding_facts.find_usual_level(verdict)
-    lines = [
-        line for finding in verdict.findings for line in _criterion(verdict, finding, trials, usual)
-    ]
-    lines += [_scores(verdict, one) for one in verdict.findings if _reports_scores(one)]
+    lines = [line for one in verdict.findings for line in _criterion(verdict, one, trials, usual)]
+    lines += filter(None, (_scores(verdict, one) for one in verdict.findings))
     lines += [_latency(verdict, finding, record) for finding in verdict.latency]
     lines += [_gate(verdict, gate) for gate in verdict.gates]
     # JUnit and TAP know nothing but tests: without a red one, this run would look green.
@@ -64,19 +56,17 @@ def describe_lines(verdict: Verdict, record: RunRecord | None = None) -> tuple[R
 
 def _criterion(
     verdict: Verdict, finding: Finding, trials: TrialIndex | None, usual: str
-) -> Iterator[ResultLine]:
+) -> Iterator[results.ResultLine]:
     advisory = Dimension.FUNCTIONAL in verdict.advisory or bool(finding.advisory)
     # A guardrail about one criterion qualifies that line; the others are notes of the run.
-    guards = tuple(
-        guard.message for guard in verdict.guards if guard.criterion == finding.criterion
-    )
+    guards = tuple(one.message for one in verdict.guards if one.criterion == finding.criterion)
     # Where each input is decided on its own, each has a line below that of its criterion.
     for one in (finding, *finding.by_input):
         is_input = one.input_id is not None
         status = _finding_status(one.decision, bool(one.refusals))
         claim, is_measured = "", False
-        failures: tuple[FailureGroup, ...] = ()
-        checks: tuple[CheckCount, ...] = ()
+        failures: tuple[results.FailureGroup, ...] = ()
+        checks: tuple[results.CheckCount, ...] = ()
         if trials is not None:
             is_measured = trials.record.plan.purpose == "measure"
             claim = _claim(one, status, verdict, 1 if is_input else trials.count_inputs(one))
@@ -84,13 +74,14 @@ def _criterion(
             failures = group_failures(one.criterion, notable, trials.record.texts)
             # 0.1.0 asked no postcondition after the first that failed.
             if not verdict.reproducibility.tool_version.startswith("0.1."):
+                # Read again, since a million failing trials are not held at a time.
                 notable, plain = trials.list_notable(one), trials.count_plain(one)
                 checks = count_checks(one.criterion, notable, plain)
         label = MEASURED if is_measured else one.label or status.value
-        kind = LineKind.INPUT if is_input else LineKind.CRITERION
+        kind = results.LineKind.INPUT if is_input else results.LineKind.CRITERION
         below = finding_facts.list_below(one)
-        yield ResultLine(
-            kind=kind if one.plan.standing.reported_at is None else LineKind.REPORTED,
+        yield results.ResultLine(
+            kind=kind if one.plan.standing.reported_at is None else results.LineKind.REPORTED,
             contract=verdict.contract,
             name=finding_facts.name_finding(one),
             status=status,
@@ -107,43 +98,35 @@ def _criterion(
             unsaid=below[1:] if finding_facts.tells_later(one) else below,
             notes=_notes(one, () if is_input else guards),
             claim=claim,
-            facts=_criterion_facts(one, label, advisory=advisory, claim=claim),
+            facts=_facts(one, label, advisory=advisory, claim=claim),
             failures=failures,
             checks=checks,
         )
 
 
-def _reports_scores(finding: Finding) -> bool:
-    """Return whether a criterion grades and its own line shows a rate, not the mean score."""
-    return finding.scores is not None and not procedure_of(finding).decides_mean
-
-
-def _scores(verdict: Verdict, finding: Finding) -> ResultLine:
+def _scores(verdict: Verdict, finding: Finding) -> results.ResultLine | None:
     """Return the mean score of a criterion that is decided by the share of replies that pass."""
+    if finding.scores is None or procedure_of(finding).decides_mean:
+        return None
     said, trials = finding_facts.sum_up_scores(finding), finding.all_trials.trials
     facts = finding_facts.collect_scores(finding)
     return _report(verdict, f"mean of {finding.criterion}", said, trials, facts=facts)
 
 
-def _report(verdict: Verdict, name: str, said: str, trials: int, **more: Any) -> ResultLine:
+def _report(verdict: Verdict, name: str, said: str, trials: int, **more: Any) -> results.ResultLine:
     """Return a line of numbers that decide nothing; it has no decision that could be red."""
-    return ResultLine(
-        kind=LineKind.REPORTED,
-        contract=verdict.contract,
-        name=name,
-        status=Status.PASS,
-        label="REPORTED",
-        figures=Figures(trials=trials),
-        sentence=said,
-        reason=said,
-        **more,
+    more |= {"figures": results.Figures(trials=trials), "sentence": said, "reason": said}
+    kind, status = results.LineKind.REPORTED, results.Status.PASS
+    contract = verdict.contract
+    return results.ResultLine(
+        kind=kind, contract=contract, name=name, status=status, label="REPORTED", **more
     )
 
 
-def _claim(finding: Finding, status: Status, verdict: Verdict, inputs: int) -> str:
-    if status is Status.REFUSED:
+def _claim(finding: Finding, status: results.Status, verdict: Verdict, inputs: int) -> str:
+    if status is results.Status.REFUSED:
         return ""
-    if not finding_facts.claims_rate(finding):
+    if not procedure_of(finding).claims_rate:
         return "about the trials of this run and nothing else"
     return verdict.claim.about(inputs)
 
@@ -155,11 +138,11 @@ def _notes(finding: Finding, guards: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*guards, *finding.caveats, *unasked, *warnings)))
 
 
-def _figures(finding: Finding, verdict: Verdict, usual: str) -> Figures:
+def _figures(finding: Finding, verdict: Verdict, usual: str) -> results.Figures:
     known = "known" if procedure_of(finding).knows_rate(finding) else ""
     level = finding_facts.write_level(finding)
     interval = finding_facts.pick_interval(finding)
-    return Figures(
+    return results.Figures(
         rate=finding_facts.write_rate(finding, ""),
         # A corpus that was tried whole needs no interval.
         interval=finding_facts.write_interval(finding, known),
@@ -205,9 +188,8 @@ def _word_requirement(finding: Finding) -> str:
     need = finding_facts.write_need(finding)
     required, other = finding.threshold.required_rate, finding_facts.find_alternative(finding)
     if required is not None and other is not None and need.startswith("≥"):
-        need = (
-            f"≥ {numbers.as_percent(required)} − {numbers.as_percent(round(required - other, 9))}"
-        )
+        margin = numbers.as_percent(round(required - other, 9))
+        need = f"≥ {numbers.as_percent(required)} − {margin}"
     return f"required {need}" if need.startswith("≥") else need
 
 
@@ -227,7 +209,7 @@ def _sentence(finding: Finding) -> str:
         return _inputs(finding)
     if finding.decision is None:
         return ", ".join(finding.refusals) or finding.statement
-    if finding_facts.claims_rate(finding):
+    if procedure_of(finding).claims_rate:
         return ""
     if not tally.trials:
         return "no trial was available"
@@ -249,10 +231,8 @@ def _inputs(finding: Finding) -> str:
         left = [part for part in parts if (part.decision or Decision.INCONCLUSIVE) is decision]
         # Of two equal rates the one with more trials tells more.
         left.sort(key=lambda part: (part.all_trials.rate or 0.0, -part.all_trials.trials))
-        named = [
-            f"{part.input_id or '?'} ({part.all_trials.passed}/{part.all_trials.trials})"
-            for part in left[:_NAMED_INPUTS]
-        ]
+        worst = ((one.input_id or "?", one.all_trials) for one in left[:_NAMED_INPUTS])
+        named = [f"{name} ({tally.passed}/{tally.trials})" for name, tally in worst]
         if len(left) > _NAMED_INPUTS:
             named.append(f"{len(left) - _NAMED_INPUTS:,} more")
         if named:
@@ -279,42 +259,29 @@ def _reason(finding: Finding) -> str:
     return ", ".join([*parts, *judge_facts.describe_corrections(finding)])
 
 
-def _criterion_facts(
-    finding: Finding, label: str, *, advisory: bool, claim: str
-) -> dict[str, Fact]:
-    threshold, baseline = finding.threshold, finding.threshold.baseline
-    # What is not known is there as None: rows of a table need the same columns for every line.
-    together, tally = finding.plan.others.together, finding_facts.pick_tally(finding)
+def _facts(finding: Finding, label: str, *, advisory: bool, claim: str) -> dict[str, results.Fact]:
+    tally, together = finding_facts.pick_tally(finding), finding.plan.others.together
     later = finding.later if finding_facts.write_later(finding) else None
     return {
         "decision": None if finding.plan.standing.reported_at is not None else finding.decision,
         "label": label,
         "single_decision": finding.single_decision,
         "advisory": advisory,
-        "procedure": finding.procedure,
-        "rule": finding.decision_rule,
+        **read_fields(finding, "procedure", rule="decision_rule"),
         "claim": claim,
-        "trials": tally.trials,
-        "passed": tally.passed,
-        "planned_trials": finding.planned_trials,
-        "stop": finding.stop,
-        "decided_at": finding.decided_at,
-        "later_trials": None if later is None else later.trials,
-        "later_passed": None if later is None else later.passed,
+        **read_fields(tally, "trials", "passed"),
+        **read_fields(finding, "planned_trials", "stop", "decided_at"),
+        **read_fields(later, later_trials="trials", later_passed="passed"),
         "withdrawn": finding.withdrawn,
-        "inputs": None if finding.coverage is None else finding.coverage.inputs,
-        "inputs_asked": None if finding.coverage is None else finding.coverage.asked,
+        **read_fields(finding.coverage, "inputs", inputs_asked="asked"),
         "rate": tally.rate,
         "estimate": finding.estimate,
         **_list_ends("interval", finding.interval),
-        "required_rate": threshold.required_rate,
-        "baseline": baseline.identifier if baseline is not None else None,
-        "cutoff": finding.cutoff,
-        "alpha": finding.alpha,
-        "beta": finding.beta,
-        "joint_wrong_pass": None if together is None else together.wrong_pass,
-        "joint_wrong_fail": None if together is None else together.wrong_fail,
-        "p_value": finding.p_value.value if finding.p_value is not None else None,
+        "required_rate": finding.threshold.required_rate,
+        **read_fields(finding.threshold.baseline, baseline="identifier"),
+        **read_fields(finding, "cutoff", "alpha", "beta"),
+        **read_fields(together, joint_wrong_pass="wrong_pass", joint_wrong_fail="wrong_fail"),
+        **read_fields(finding.p_value, p_value="value"),
         "lower_bound": finding.lower_bound,
         **_list_ends("difference", finding_facts.pick_difference(finding)),
         **judge_facts.collect_judge_facts(finding),
@@ -322,13 +289,15 @@ def _criterion_facts(
     }
 
 
-def _list_ends(name: str, interval: Interval | None) -> dict[str, Fact]:
+def _list_ends(name: str, interval: Interval | None) -> dict[str, results.Fact]:
     """List what is known of an interval, also where there is none: rows have the same columns."""
     known = ("low", "high", "confidence", "method")
-    return {f"{name}_{one}": None if interval is None else getattr(interval, one) for one in known}
+    return read_fields(interval, **{f"{name}_{one}": one for one in known})
 
 
-def _latency(verdict: Verdict, finding: LatencyFinding, record: RunRecord | None) -> ResultLine:
+def _latency(
+    verdict: Verdict, finding: LatencyFinding, record: RunRecord | None
+) -> results.ResultLine:
     status = _finding_status(finding.decision, bool(finding.refusals))
     advisory = Dimension.LATENCY in verdict.advisory
     claim = "about the latencies of successful trials"
@@ -337,28 +306,24 @@ def _latency(verdict: Verdict, finding: LatencyFinding, record: RunRecord | None
     parts = [observed, f"limit {threshold}" if threshold else ""]
     found: LatencyFacts | None = None
     if record is not None:
-        plans = [one for one in record.plan.latency if one.percentile == finding.constraint]
-        found = summarize_latencies(record, {plan.experiment for plan in plans})
+        limits = [one for one in record.plan.latency if one.percentile == finding.constraint]
+        found = summarize_latencies(record, {limit.experiment for limit in limits})
     if found is not None:
         mean, maximum = map(numbers.as_seconds, (found.mean_s, found.maximum_s))
         parts.append(f"mean {mean}, maximum {maximum}")
     parts.append(numbers.as_count(finding.trials, "success", "successes"))
-    all_marks = finding_facts.list_latency_marks(finding, verdict)
-    marks = ", ".join(all_marks)
-    indicative = " (indicative)" if "indicative" in all_marks else ""
-    return ResultLine(
-        kind=LineKind.LATENCY,
+    marks = finding_facts.list_latency_marks(finding, verdict)
+    indicative = " (indicative)" if "indicative" in marks else ""
+    required = f"required ≤ {threshold}" if threshold else ""
+    return results.ResultLine(
+        kind=results.LineKind.LATENCY,
         contract=verdict.contract,
         name=f"latency {finding.constraint}",
         status=status,
         label=status.value,
         advisory=advisory,
-        figures=Figures(
-            rate=observed,
-            required=f"required ≤ {threshold}" if threshold else "",
-            trials=finding.trials,
-        ),
-        sentence=", ".join(filter(None, parts)) + (f" ({marks})" if marks else ""),
+        figures=results.Figures(rate=observed, required=required, trials=finding.trials),
+        sentence=", ".join(filter(None, parts)) + (f" ({', '.join(marks)})" if marks else ""),
         reason=f"{finding.statement}{indicative}",
         target=finding_facts.LATENCY,
         statement=finding.statement,
@@ -369,19 +334,15 @@ def _latency(verdict: Verdict, finding: LatencyFinding, record: RunRecord | None
             "advisory": advisory,
             "rule": finding.decision_rule,
             "claim": claim,
-            "trials": finding.trials,
-            "percentile": finding.percentile,
-            "observed_s": finding.observed,
-            "mean_s": None if found is None else found.mean_s,
-            "maximum_s": None if found is None else found.maximum_s,
-            "threshold_s": finding.threshold,
-            "alpha": finding.level,
+            **read_fields(finding, "trials", "percentile", observed_s="observed"),
+            **read_fields(found, "mean_s", "maximum_s"),
+            **read_fields(finding, threshold_s="threshold", alpha="level"),
             "false_alarm": finding.false_alarm,
         },
     )
 
 
-def _gate(verdict: Verdict, gate: GateFinding) -> ResultLine:
+def _gate(verdict: Verdict, gate: GateFinding) -> results.ResultLine:
     """Return its numbers and their limits; of numbers without limits, the means."""
     # Few runs have gates, and every report comes through here.
     from trialwise.pages import gate_facts
@@ -404,21 +365,19 @@ def _gate(verdict: Verdict, gate: GateFinding) -> ResultLine:
     # Of several expectations a table shows those that do not hold.
     # A gate that holds shows all of its numbers; one that does not shows what broke it.
     telling = [(name, one) for name, one in named if not one.holds] or named
+    shown = "; ".join(f"{name} {one.shown}" for name, one in telling)
+    limits = "; ".join(str(one.matcher) for _, one in telling)
     kind = "heuristic" if len(gate.heuristics) == len(gate.checks) else "no error rate"
     notes, decay = GATES.explain(gate), gate_facts.write_decay(gate)
-    decay = f"; {decay}" if decay else ""
-    return ResultLine(
-        kind=LineKind.GATE,
+    numbers = "; ".join(filter(None, (numbers, decay))) if numbers else ""
+    return results.ResultLine(
+        kind=results.LineKind.GATE,
         contract=verdict.contract,
         name=gate.gate,
         status=status,
         label=status.value,
-        figures=Figures(
-            rate="; ".join(f"{name} {one.shown}" for name, one in telling),
-            required="; ".join(str(one.matcher) for _, one in telling),
-            trials=gate.inputs * gate.runs,
-        ),
-        sentence=f"{numbers}{decay} ({gate_facts.count_runs(gate)}, {kind})"
+        figures=results.Figures(rate=shown, required=limits, trials=gate.inputs * gate.runs),
+        sentence=f"{numbers} ({gate_facts.count_runs(gate)}, {kind})"
         if numbers
         else gate_facts.sum_up_gate(gate),
         reason=" ".join((gate_facts.explain_gate(gate), *notes)),
@@ -438,27 +397,24 @@ def _gate(verdict: Verdict, gate: GateFinding) -> ResultLine:
     )
 
 
-def _run(verdict: Verdict) -> ResultLine:
+def _run(verdict: Verdict) -> results.ResultLine:
     status = pick_status(verdict.decision)
+    decision = None if status is results.Status.REFUSED else status.value
     refused = f"Refused: {', '.join(verdict.refusals)}." if verdict.refusals else ""
     advises = judge_facts.explain_advisory_run(verdict)
-    return ResultLine(
-        kind=LineKind.RUN,
+    return results.ResultLine(
+        kind=results.LineKind.RUN,
         contract=verdict.contract,
         name="verdict",
         status=status,
         label=status.value,
         statement=verdict.aborted or refused or advises or f"The run is {status}.",
-        facts={
-            "decision": None if status is Status.REFUSED else status.value,
-            "label": status.value,
-            "advisory": False,
-        },
+        facts={"decision": decision, "label": status.value, "advisory": False},
     )
 
 
-def _finding_status(decision: Decision | None, refused: bool) -> Status:
+def _finding_status(decision: Decision | None, refused: bool) -> results.Status:
     """A part without a decision counts as INCONCLUSIVE unless its design was refused."""
     if decision is None:
-        return Status.REFUSED if refused else Status.INCONCLUSIVE
+        return results.Status.REFUSED if refused else results.Status.INCONCLUSIVE
     return pick_status(decision)

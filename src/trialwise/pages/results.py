@@ -9,7 +9,7 @@ from shlex import quote
 from trialwise.documents import numbers, results
 from trialwise.documents.numbers import STOPS, join_few
 from trialwise.model.claim import Intent
-from trialwise.model.evidence import Guard, NoteKind, Spending, StopReason
+from trialwise.model.evidence import NoteKind, Spending, StopReason
 from trialwise.model.options import RunOptions
 from trialwise.model.run import RunRecord, summarize_latencies
 from trialwise.model.verdict import Caution, Decision, Finding, Verdict
@@ -37,21 +37,46 @@ def describe_suite(
         locations: Where each run's record is kept, by run id.
         files: The suite file of each run, by run id; a run without one came from Python.
     """
-    known, suites = locations or {}, files or {}
-    runs = [
-        describe_run(one, location=known.get(one.run_id, ""), file=suites.get(one.run_id, ""))
-        for one in suite_totals.require_runs(records)
-    ]
+    runs = []
+    for one in suite_totals.require_runs(records):
+        location, file = ((given or {}).get(one.run_id, "") for given in (locations, files))
+        runs.append(describe_run(one, location=location, file=file))
     verdicts = [one.verdict for one in records]
-    return _describe(runs, verdicts, name=name, envelopes=suite_totals.bound_suite_errors(verdicts))
+    bounds = suite_totals.list_error_sentences(suite_totals.bound_suite_errors(verdicts))
+    return replace(_sum(runs, verdicts), name=name, bounds=tuple(bounds))
 
 
-def describe_verdicts(
-    verdicts: Sequence[Verdict], *, name: str = "trialwise"
-) -> results.SuiteResults:
+def describe_verdicts(verdicts: Sequence[Verdict]) -> results.SuiteResults:
     """Describe the results of verdicts without their trials, so without failures and claims."""
-    runs = [_describe_verdict(verdict) for verdict in suite_totals.require_runs(verdicts)]
-    return _describe(runs, verdicts, name=name)
+    found = suite_totals.require_runs(verdicts)
+    return _sum([_describe_verdict(verdict) for verdict in found], found)
+
+
+def list_run_notes(verdict: Verdict) -> tuple[str, ...]:
+    """List what a reader should know of a run beside its findings: its end, its guardrails."""
+    about_run = [guard for guard in verdict.guards if guard.criterion is None]
+    severities = (f"{one.severity}{', overridden' * one.overridden}" for one in about_run)
+    guards = (f"{x.message} ({how})" for x, how in zip(about_run, severities, strict=True))
+    ended = (verdict.aborted,) if verdict.aborted else ()
+    return (*ended, *guards, *suite_totals.list_plain_caveats(verdict))
+
+
+def _describe_verdict(verdict: Verdict, record: RunRecord | None = None) -> results.RunResults:
+    # Whatever else is shown would be read as a result of trials that never took place.
+    unmeasured = verdict.stop in (StopReason.ERROR_RATE, StopReason.SERVICE)
+    return results.RunResults(
+        contract=verdict.contract,
+        status=suite_totals.pick_status(verdict.decision),
+        lines=describe_lines(verdict, record),
+        level=finding_facts.find_usual_level(verdict),
+        headings=tuple(_headings(verdict)),
+        headline=verdict.aborted if unmeasured else "",
+        attention=tuple(list_attention(verdict)),
+        notes=list_run_notes(verdict),
+        run_id=verdict.run_id,
+        started_at=verdict.started_at,
+        seconds=verdict.spending.seconds,
+    )
 
 
 def describe_run(record: RunRecord, *, location: str = "", file: str = "") -> results.RunResults:
@@ -62,42 +87,11 @@ def describe_run(record: RunRecord, *, location: str = "", file: str = "") -> re
         location: Where the record is kept.
         file: The suite file it was run from; empty where it came from Python.
     """
-    return _describe_verdict(record.verdict, record, location, file)
-
-
-def list_run_notes(verdict: Verdict) -> tuple[str, ...]:
-    """List what a reader should know of a run beside its findings: its end, its guardrails."""
-    guards = [
-        f"{guard.message} ({guard.severity}{', overridden' if guard.overridden else ''})"
-        for guard in verdict.guards
-        if guard.criterion is None
-    ]
-    ended = (verdict.aborted,) if verdict.aborted else ()
-    return (*ended, *guards, *suite_totals.list_plain_caveats(verdict))
-
-
-def _describe_verdict(
-    verdict: Verdict, record: RunRecord | None = None, location: str = "", file: str = ""
-) -> results.RunResults:
-    run = results.RunResults(
-        contract=verdict.contract,
-        status=suite_totals.pick_status(verdict.decision),
-        lines=describe_lines(verdict, record),
-        level=finding_facts.find_usual_level(verdict),
-        headings=tuple(_headings(verdict)),
-        headline=_find_headline(verdict),
-        attention=tuple(list_attention(verdict)),
-        notes=list_run_notes(verdict),
-        run_id=verdict.run_id,
-        started_at=verdict.started_at,
-        seconds=verdict.spending.seconds,
-    )
-    if record is None:
-        return run
+    verdict = record.verdict
     # The usual file is found without being named.
     suite = [] if file == "trialwise.yaml" else ["-s", quote(file)]
     return replace(
-        run,
+        _describe_verdict(verdict, record),
         contract=verdict.contract or record.plan.contract,
         facts=_run_facts(record, location),
         repeated=list_repeated_runs(record),
@@ -115,13 +109,6 @@ def _find_command(record: RunRecord, name: str, *options: str) -> str:
     if not record.run_id or not record.trials.failures:
         return ""
     return " ".join(("trialwise", name, quote(record.plan.contract), *options))
-
-
-def _find_headline(verdict: Verdict) -> str:
-    """Return what stands above the results: that nothing, or not enough, could be measured."""
-    # Whatever else is shown would be read as a result of trials that never took place.
-    unmeasured = verdict.stop in (StopReason.ERROR_RATE, StopReason.SERVICE)
-    return verdict.aborted if unmeasured else ""
 
 
 def _headings(verdict: Verdict) -> Iterator[str]:
@@ -168,46 +155,26 @@ def _word_asked(verdict: Verdict) -> str:
 
 
 def _run_facts(record: RunRecord, location: str) -> dict[str, results.Fact]:
-    verdict, plan = record.verdict, record.plan
-    spent, latency = verdict.spending, summarize_latencies(record)
+    verdict, read = record.verdict, finding_facts.read_fields
+    kinds = ("compliance", "degradation", "rejection", "acceptance")
     return {
         "decision": verdict.decision or "none: the design was refused",
         "run_id": record.run_id,
         "record": location or None,
-        "intent": verdict.intent,
-        "analysis": verdict.analysis,
-        "rule": plan.rule,
-        "seed": plan.seed,
-        "stop": verdict.stop,
-        "trials": spent.trials,
-        "attempts": spent.attempts,
-        "tokens": spent.tokens,
-        "usd": spent.usd,
-        "latency_mean_s": None if latency is None else latency.mean_s,
-        "latency_maximum_s": None if latency is None else latency.maximum_s,
-        "false_compliance_envelope": verdict.envelopes.false_compliance_envelope,
-        "false_degradation_envelope": verdict.envelopes.false_degradation_envelope,
-        "false_rejection_envelope": verdict.envelopes.false_rejection_envelope,
-        "false_acceptance_envelope": verdict.envelopes.false_acceptance_envelope,
+        **read(verdict, "intent", "analysis"),
+        **read(record.plan, "rule", "seed"),
+        **read(verdict, "stop"),
+        **read(verdict.spending, "trials", "attempts", "tokens", "usd"),
+        **read(summarize_latencies(record), latency_mean_s="mean_s", latency_maximum_s="maximum_s"),
+        **read(verdict.envelopes, *(f"false_{kind}_envelope" for kind in kinds)),
     }
 
 
-def _describe(
-    runs: Sequence[results.RunResults],
-    verdicts: Sequence[Verdict],
-    *,
-    name: str,
-    envelopes: Sequence[suite_totals.SuiteEnvelope] = (),
-) -> results.SuiteResults:
-    spent = suite_totals.sum_spending(verdicts)
-    return results.SuiteResults(
-        name=name,
-        status=suite_totals.pick_suite_status(verdicts),
-        runs=tuple(runs),
-        outcome=(_sum_up(runs), *_list_policies(verdicts), *_list_spending(spent, verdicts)),
-        bounds=tuple(suite_totals.list_error_sentences(envelopes)),
-        seconds=spent.seconds,
-    )
+def _sum(runs: Sequence[results.RunResults], verdicts: Sequence[Verdict]) -> results.SuiteResults:
+    spent, status = suite_totals.sum_spending(verdicts), suite_totals.pick_suite_status(verdicts)
+    outcome = (_sum_up(runs), *_list_policies(verdicts), *_list_spending(spent, verdicts))
+    found = results.SuiteResults(name="trialwise", status=status, runs=tuple(runs))
+    return replace(found, outcome=outcome, seconds=spent.seconds)
 
 
 def _sum_up(runs: Sequence[results.RunResults]) -> str:
@@ -221,61 +188,52 @@ def _sum_up(runs: Sequence[results.RunResults]) -> str:
         deciding = [line for line in lines if not line.advisory]
         if not deciding:
             # Numbers without limits are reported, too, and are no criteria.
-            reported = sum(
-                line.kind is results.LineKind.REPORTED and line.advisory for line in runs[0].lines
-            )
+            reported = sum(line.advisory for line in runs[0].reported)
             advising = sum(line.kind is results.LineKind.CRITERION for line in lines)
             return f"no verdict: {describe_left_out(advising, reported)}"
         statuses = [line.status for line in deciding]
         only_criteria = all(line.kind is results.LineKind.CRITERION for line in deciding)
         nouns = ("criterion", "criteria") if only_criteria else ("requirement", "requirements")
-    words = {
-        results.Status.FAIL: ("failed", "failed"),
-        results.Status.INCONCLUSIVE: (
-            "undecided",
-            "is undecided" if len(statuses) == 1 else "are undecided",
-        ),
-        results.Status.REFUSED: (
-            "refused",
-            "was refused" if len(statuses) == 1 else "were refused",
-        ),
-    }
-    counts = [(statuses.count(one), *said) for one, said in words.items() if one in statuses]
+    found = (one for one in _NOT_PASSED if one[0] in statuses)
+    counts = [(statuses.count(status), word, verbs) for status, word, verbs in found]
     if not counts:
         smoke = _count_smoke(runs)
         marked = f", {smoke} by a smoke check, which is not evidence" if smoke else ""
         return f"{numbers.as_all(len(statuses), *nouns)} passed{marked}"
-    (count, word, sentence), *rest = counts
+    (count, word, verbs), *rest = counts
     if count == len(statuses):
-        return f"{numbers.as_all(count, *nouns)} {sentence}"
+        return f"{numbers.as_all(count, *nouns)} {verbs[count > 1]}{word}"
     first = f"{count} of {numbers.as_count(len(statuses), *nouns)} {word}"
     return ", ".join([first, *(f"{n} {word}" for n, word, _ in rest)])
 
 
+#: What is said of those that did not pass, the worst first: the word, and its verb for one or more.
+_NOT_PASSED = (
+    (results.Status.FAIL, "failed", ("", "")),
+    (results.Status.INCONCLUSIVE, "undecided", ("is ", "are ")),
+    (results.Status.REFUSED, "refused", ("was ", "were ")),
+)
+
+
 def _list_policies(verdicts: Sequence[Verdict]) -> Iterator[str]:
     """Say what the exit code makes of INCONCLUSIVE, where a policy says so."""
-    if (
-        suite_totals.pick_suite_status(verdicts) is results.Status.INCONCLUSIVE
-        and suite_totals.pick_exit_code(verdicts) == 1
-    ):
+    is_open = suite_totals.pick_suite_status(verdicts) is results.Status.INCONCLUSIVE
+    if is_open and suite_totals.pick_exit_code(verdicts) == 1:
         # Else a red CI job beside the word INCONCLUSIVE looks like a mistake of the tool.
         yield "exit code 1 by the policy `inconclusive: fail`"
 
 
 def _count_smoke(runs: Sequence[results.RunResults]) -> int:
     """Count the criteria of runs that are evidence otherwise."""
-    return sum(
-        line.label == SMOKE_PASS and line.kind is results.LineKind.CRITERION
-        for run in runs
-        if run.facts.get("intent", Intent.VERIFICATION) == Intent.VERIFICATION
-        for line in run.lines
-    )
+    intents = ((run, run.facts.get("intent", Intent.VERIFICATION)) for run in runs)
+    lines = (one for run, intent in intents if intent == Intent.VERIFICATION for one in run.lines)
+    kind = results.LineKind.CRITERION
+    return sum(one.label == SMOKE_PASS and one.kind is kind for one in lines)
 
 
 def _list_spending(spent: Spending, verdicts: Sequence[Verdict]) -> Iterator[str]:
-    most = max(
-        (one.all_trials.trials for verdict in verdicts for one in verdict.findings), default=0
-    )
+    found = (one for verdict in verdicts for one in verdict.findings)
+    most = max((one.all_trials.trials for one in found), default=0)
     yield numbers.as_count(spent.trials or most, "trial")
     if spent.seconds > 0:
         yield numbers.as_duration(spent.seconds)
@@ -297,16 +255,12 @@ def list_attention(verdict: Verdict) -> list[str]:
         names = named.setdefault(note.strip(), [])
         if name and name not in names:
             names.append(name)
-    return [
-        f"{join_few(names)}{_word_each(names, note)}: {note}" if names else note
-        for note, names in named.items()
-        if note
-    ]
-
-
-def _word_each(names: Sequence[str], note: str) -> str:
-    """Say that a share of runs is each criterion's own, and not that of all of them together."""
-    return " (each)" if len(names) > 1 and "of runs" in note else ""
+    said = []
+    for note, names in named.items():
+        # A share of runs is each criterion's own, and not that of all of them together.
+        each = " (each)" if len(names) > 1 and "of runs" in note else ""
+        said += [f"{join_few(names)}{each}: {note}" if names else note] if note else []
+    return said
 
 
 def _list_notes(verdict: Verdict) -> Iterator[tuple[str, str]]:
@@ -321,14 +275,18 @@ def _list_notes(verdict: Verdict) -> Iterator[tuple[str, str]]:
         # A smoke run that was too small to show its rate says so beside its PASS.
         is_small = finding.caution is Caution.FEASIBILITY_REFUSED
         if finding.decision is not Decision.PASS or is_small:
-            yield finding.criterion, _explain_finding(finding)
+            # The line above the notes lists the inputs already.
+            said = "" if finding.by_input else finding.statement
+            yield finding.criterion, f"{said} {finding.advice}".strip()
     yield from _list_errors(verdict)
     for constraint in verdict.latency:
         if constraint.decision is not Decision.PASS:
             yield f"latency {constraint.constraint}", constraint.statement
     yield from _list_gate_notes(verdict)
     for guard in verdict.guards:
-        yield guard.criterion or "", _word_guard(guard)
+        admitted = ", admitted by override" if guard.overridden else ""
+        severity = guard.severity.value.replace("-", " ")
+        yield guard.criterion or "", f"{severity}{admitted}: {guard.message} [{guard.code}]"
     messages = {guard.message for guard in verdict.guards}
     for caveat in suite_totals.list_plain_caveats(verdict):
         yield "", caveat
@@ -360,18 +318,6 @@ def _list_errors(verdict: Verdict) -> Iterator[tuple[str, str]]:
             continue
         if error and finding.decision is not Decision.PASS:
             yield finding.criterion, f"Trials without a reply mostly said: {error}"
-
-
-def _explain_finding(finding: Finding) -> str:
-    parts = [finding.statement, finding.advice]
-    # The line above the notes lists the inputs already.
-    return " ".join(parts[finding.by_input != () :]).strip()
-
-
-def _word_guard(guard: Guard) -> str:
-    severity = guard.severity.value.replace("-", " ")
-    admitted = ", admitted by override" if guard.overridden else ""
-    return f"{severity}{admitted}: {guard.message} [{guard.code}]"
 
 
 def _list_qualifications(finding: Finding) -> Iterator[str]:

@@ -28,26 +28,24 @@ def build_results_page(suite: results.SuiteResults) -> blocks.Document:
     Args:
         suite: The results.
     """
-    several = len(suite.runs) > 1
-    notes = [
-        (blocks.Value(text=f"{run.contract}:", strong=True), note)
-        if several and run.contract
-        else note
-        for run in suite.runs
-        for note in run.attention
+    notes: list[blocks.Cell] = []
+    for run in suite.runs:
+        whose = blocks.Value(text=f"{run.contract}:", strong=True)
+        is_named = len(suite.runs) > 1 and run.contract
+        notes += ((whose, note) if is_named else note for note in run.attention)
+    lines = ((one.title, one.details) for run in suite.runs for one in run.lines if one.details)
+    each_input = [
+        blocks.Details(summary=f"{name}: each input", blocks=(blocks.Items(items=items),))
+        for name, items in lines
     ]
+    runs = map(_build_run, suite.runs)
     return blocks.Document(
         kind="",
         title=suite.name,
         badge=blocks.Badge(word=suite.status.value, tone=suite.status.tone),
         facts=(("", suite.totals),),
         opening=(build_attention(notes),) if notes else (),
-        blocks=(
-            *map(_build_run, suite.runs),
-            *list_failures(suite.results),
-            *_list_numbers(suite),
-            _build_basis(suite),
-        ),
+        blocks=(*runs, *list_failures(suite.results), *each_input, _build_basis(suite)),
     )
 
 
@@ -59,16 +57,13 @@ def build_attention(notes: Sequence[blocks.Cell], most: int | None = None) -> bl
         most: How many stand open; the others take a click.
     """
     # The page of a long suite must not begin with screens of notes.
-    rest = notes[most:] if most is not None else ()
-    more = blocks.Details(
-        summary=as_count(len(rest), "more note"), blocks=(blocks.Items(items=tuple(rest)),)
-    )
-    return blocks.Section(
-        heading="Needs attention",
-        blocks=(blocks.Items(items=tuple(notes[:most])), *((more,) if rest else ())),
-        depth="summary",
-        tone="open",
-    )
+    shown: list[blocks.Block] = [blocks.Items(items=tuple(notes[:most]))]
+    if most is not None and len(notes) > most:
+        rest = blocks.Items(items=tuple(notes[most:]))
+        more = as_count(len(rest.items), "more note")
+        shown.append(blocks.Details(summary=more, blocks=(rest,)))
+    inside = tuple(shown)
+    return blocks.Section(heading="Needs attention", blocks=inside, depth="summary", tone="open")
 
 
 def _build_run(run: results.RunResults) -> blocks.Section:
@@ -95,34 +90,31 @@ def tabulate_lines(
         most: How many rows there are at most; the others are counted.
     """
     # With many inputs a table of those that pass would hide the one that does not.
-    lines = [
-        line
-        for line in (*run.results, *run.reported)
-        if line.kind is not results.LineKind.INPUT or line.status is not results.Status.PASS
-    ]
-    shown = [(line, line.figures or results.Figures()) for line in lines[:most]]
-    left = len(lines) - len(shown)
-
+    quiet = (results.LineKind.INPUT, results.Status.PASS)
+    lines = [one for one in (*run.results, *run.reported) if (one.kind, one.status) != quiet]
     is_smoke = run.facts.get("intent") == Intent.SMOKE
-
-    def write_name(line: results.ResultLine) -> blocks.Cell:
-        is_link = linked and bool(line.target)
-        return (
-            blocks.Link(text=line.name, target=line.target) if is_link else blocks.Name(line.name)
+    rows: list[tuple[blocks.Cell, ...]] = []
+    for line in lines[:most]:
+        figures = line.figures or results.Figures()
+        rows.append(
+            (
+                blocks.Name(line.name, line.target if linked else ""),
+                _make_badge(line, is_smoke=is_smoke),
+                figures.rate,
+                figures.interval_cell,
+                *([strips.get(line.name, "")] if strips else []),
+                figures.required,
+                *("" if one is None else f"{one:,}" for one in (figures.trials, line.failed)),
+                line.why,
+            )
         )
-
-    return blocks.build_table(
-        "Criteria",
-        shown,
-        ("criterion", lambda one: write_name(one[0])),
-        ("verdict", lambda one: _make_badge(one[0], is_smoke=is_smoke)),
-        ("rate", lambda one: one[1].rate),
-        (f"{run.level} interval".strip(), lambda one: one[1].interval_cell),
-        *((("", lambda one: strips.get(one[0].name, "")),) if strips else ()),
-        ("held against", lambda one: one[1].required),
-        ("trials", lambda one: "" if one[1].trials is None else f"{one[1].trials:,}"),
-        ("failed", lambda one: "" if one[0].failed is None else f"{one[0].failed:,}"),
-        ("why", lambda one: one[0].why),
+    left = len(lines) - len(rows)
+    start = ("criterion", "verdict", "rate", f"{run.level} interval".strip())
+    picture = ("",) if strips else ()
+    return blocks.list_rows(
+        rows,
+        (*start, *picture, "held against", "trials", "failed", "why"),
+        heading="Criteria",
         words=(0, 1, 3, 4, 5, 8) if strips else (0, 1, 3, 4, 7),
         notes=(*_list_claims(run), *([f"and {left:,} more rows"] if left else [])),
         is_headed=False,
@@ -171,30 +163,18 @@ def list_failures(
         if others := sum(group.count for group in line.failures[most:]):
             items.append((blocks.Value(text=f"{others:,} ×", strong=True), "other reasons"))
         items += [f"check {one.sentence}" for one in line.checks]
-        yield blocks.Details(
-            summary=f"{line.title}: {as_count(failed, 'trial')} failed",
-            blocks=(blocks.Items(items=tuple(items)),),
-        )
+        summary = f"{line.title}: {as_count(failed, 'trial')} failed"
+        yield blocks.Details(summary=summary, blocks=(blocks.Items(items=tuple(items)),))
 
 
 def _describe_group(group: results.FailureGroup) -> blocks.Cell:
     """Describe one reason: how often, what was said, and an example as one finds it again."""
     said = f"{group.title}: {group.explanation}" if group.explanation else group.title
-    texts = [
-        blocks.Verbatim(heading=label, text=text) for label, text in group.exchange if text.strip()
-    ]
+    said_texts = ((label, text) for label, text in group.exchange if text.strip())
+    texts = [blocks.Verbatim(heading=label, text=text) for label, text in said_texts]
     if group.raised_at:
         texts.append(blocks.Verbatim(heading="raised at", text=group.raised_at))
     return (blocks.Value(text=f"{group.count:,} ×", strong=True), said, f"({group.where})", *texts)
-
-
-def _list_numbers(suite: results.SuiteResults) -> Iterator[blocks.Block]:
-    """List what a line says of each input, where it says so."""
-    for run in suite.runs:
-        for line in run.lines:
-            if line.details:
-                summary = f"{line.title}: each input"
-                yield blocks.Details(summary=summary, blocks=(blocks.Items(items=line.details),))
 
 
 def _build_basis(suite: results.SuiteResults) -> blocks.Details:

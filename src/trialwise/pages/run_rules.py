@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from trialwise.documents import numbers
-from trialwise.documents.blocks import Row, Table
+from trialwise.documents.blocks import Table, build_table
 from trialwise.model.plan import LatencyPlan, Plan
 from trialwise.pages.suite_totals import bound_planned_errors, list_error_sentences
 from trialwise.procedures import chances
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from trialwise.procedures.sizing.sizing_base import RateChoice
 
 _WIDTH = 80
+_UNKNOWN_COST = "What a trial costs is unknown."
 #: Shares of runs that differ by less are one number.
 _SAME = 5e-4
 #: Rates that a reader cannot place by their number alone, and what is said of them.
 _TELLING = {
-    "as required": "as required",
-    "nothing changed": "nothing changed",
+    **{one: one for one in ("as required", "nothing changed")},
     "the margin below": "lower by the margin",
 }
 
@@ -46,35 +46,39 @@ def render_rules(plan: Plan, *, expense: Expense | None = None, width: int = _WI
         expense: The expense of one trial, where it is known.
         width: Columns.
     """
-    lines = [f"{plan.contract}: {_word_size(plan)}, seed {plan.seed}"]
+    lines = [render_size(plan)]
+    for depth, text in _list_rules(plan):
+        lines += _wrap(text, "  " * depth, width)
+    return "\n".join([*lines, *_wrap(_word_cost(plan, expense), "  ", width)]) + "\n"
+
+
+def _list_rules(plan: Plan) -> Iterator[tuple[int, str]]:
+    """List the sentences about a plan, each with how deep it stands."""
     inputs = sum(len(one.input_ids) for one in plan.experiments)
-    lines += [*_wrap(f"This is {plan.claim.about(inputs)}.", "  ", width)]
+    yield 1, f"This is {plan.claim.about(inputs)}."
     for one in chances.forecast(plan):
-        lines += _list_criterion(one, width)
+        yield from _list_criterion(one)
     for found in chances.find_limiting(plan):
-        lines += [*_wrap(_word_limiting(found, several=len(plan.experiments) > 1), "  ", width)]
+        yield 1, _word_limiting(found, several=len(plan.experiments) > 1)
     for limit in plan.latency:
-        lines += [*_wrap(_word_latency(limit, plan), "  ", width)]
+        yield 1, _word_latency(limit, plan)
     for gate in plan.gates:
         if gate.expect:
-            asked = "; ".join(map(str, gate.expect))
-            lines += [*_wrap(f"{gate.name}, without an error rate: {asked}.", "  ", width)]
-    lines += [*_wrap(_word_cost(plan, expense), "  ", width)]
-    return "\n".join(lines) + "\n"
+            yield 1, f"{gate.name}, without an error rate: {'; '.join(map(str, gate.expect))}."
 
 
-def render_size(plan: Plan, *, expense: Expense | None = None, width: int = _WIDTH) -> str:
+def render_size(plan: Plan, *, expense: Expense | None = None) -> str:
     """Render the size of a plan and what it can cost, as text.
 
     Args:
         plan: What will be run.
         expense: The expense of one trial, where it is known.
-        width: Columns.
     """
-    lines = [f"{plan.contract}: {_word_size(plan)}, seed {plan.seed}"]
-    if expense is not None:
-        lines += [*_wrap(_word_cost(plan, expense), "  ", width)]
-    return "\n".join(lines)
+    sizes = [f"{one.trials} of {one.name}" for one in plan.experiments]
+    parts = f" ({', '.join(sizes)})" if len(sizes) != 1 else ""
+    size = f"{plan.contract}: at most {plan.max_trials} trials{parts}, seed {plan.seed}"
+    costs = () if expense is None else _wrap(_word_cost(plan, expense), "  ", _WIDTH)
+    return "\n".join([size, *costs])
 
 
 def render_choices(plan: Plan, expected: float, *, expense: Expense | None = None) -> str:
@@ -95,9 +99,8 @@ def render_choices(plan: Plan, expected: float, *, expense: Expense | None = Non
         required, level = one.threshold.required_rate, one.alpha
         if required is None or level is None:
             continue
-        table = build_choices(
-            list_choices(required, expected, level=level, prices=prices), expected, of=one.criterion
-        )
+        choices = list_choices(required, expected, level=level, prices=prices)
+        table = build_choices(choices, expected, of=one.criterion)
         lines += [f"  {table.heading}", *write_table(table, Capabilities(), _WIDTH), ""]
     return "\n".join(lines)
 
@@ -111,24 +114,19 @@ def render_together(plans: Sequence[Plan], *, width: int = _WIDTH) -> str:
     """
     from trialwise.procedures.families import advise_correction
 
-    lines: list[str] = []
-    for one in chances.forecast_together(plans):
-        lines += _wrap(f"{_word_together(one)}.", "", width)
-    for sentence in list_error_sentences(bound_planned_errors(plans)):
-        lines += _wrap(sentence, "", width)
+    said = [f"{_word_together(one)}." for one in chances.forecast_together(plans)]
+    said += list_error_sentences(bound_planned_errors(plans))
     # One level for each decision: an input that is decided on its own is a test of its own.
-    levels = [
-        one.alpha
-        for plan in plans
-        if plan.correction == "none"
-        for experiment in plan.experiments
-        for one in plan.criteria_of(experiment.name)
-        if one.alpha is not None and not one.standing.advisory
-        for _ in (experiment.input_ids if one.counting.each_input else (None,))
-    ]
+    levels: list[float] = []
+    plain = (one for one in plans if one.correction == "none")
+    for plan, experiment in ((one, experiment) for one in plain for experiment in one.experiments):
+        for one in plan.criteria_of(experiment.name):
+            if one.alpha is not None and not one.standing.advisory:
+                streams = len(experiment.input_ids) if one.counting.each_input else 1
+                levels += [one.alpha] * streams
     if advice := advise_correction(len(levels), max(levels, default=0.0)):
-        lines += _wrap(f"{advice}.", "", width)
-    return "".join(f"{line}\n" for line in lines)
+        said.append(f"{advice}.")
+    return "".join(f"{line}\n" for one in said for line in _wrap(one, "", width))
 
 
 def _word_together(one: chances.Together) -> str:
@@ -147,12 +145,6 @@ def _word_bounded(independent: float, least: float) -> str:
     return f"{numbers.as_probability(independent, digits=1)} of runs (independent){bound}"
 
 
-def _word_size(plan: Plan) -> str:
-    sizes = [f"{one.trials} of {one.name}" for one in plan.experiments]
-    parts = f" ({', '.join(sizes)})" if len(sizes) != 1 else ""
-    return f"at most {plan.max_trials} trials{parts}"
-
-
 def _word_limiting(found: chances.LimitingCriteria, *, several: bool) -> str:
     """Name the criteria that the number of trials follows from."""
     names, one = numbers.join_few(found.criteria), len(found.criteria) == 1
@@ -166,18 +158,16 @@ def _word_limiting(found: chances.LimitingCriteria, *, several: bool) -> str:
     return f"{text}."
 
 
-def _list_criterion(one: chances.Forecast, width: int) -> Iterator[str]:
+def _list_criterion(one: chances.Forecast) -> Iterator[tuple[int, str]]:
     each = f" (each of {one.streams} inputs)" if one.streams > 1 else ""
-    yield from _wrap(f"{one.criterion}{each}: {one.rule}.", "  ", width)
+    yield 1, f"{one.criterion}{each}: {one.rule}."
     for chance in one.chances:
-        yield from _wrap(_word_chance(chance, are_least=one.are_least), "    ", width)
+        yield 2, _word_chance(chance, are_least=one.are_least)
     for reason in one.advisory:
-        yield from _wrap(f"advisory, it decides nothing: {reason}", "    ", width)
+        yield 2, f"advisory, it decides nothing: {reason}"
     if one.labels is not None:
         measured = f"the judge's errors, measured on {one.labels} labels"
-        yield from _wrap(
-            f"the verdict counts only if it holds after correcting for {measured}", "    ", width
-        )
+        yield 2, f"the verdict counts only if it holds after correcting for {measured}"
 
 
 def _word_latency(limit: LatencyPlan, plan: Plan) -> str:
@@ -215,10 +205,8 @@ def _word_latency_chances(limit: LatencyPlan, plan: Plan) -> str:
 
 def _word_chance(chance: Chance, *, are_least: bool = False) -> str:
     least, most = ("at least ", "at most ") if are_least else ("", "")
-    parts = [
-        f"PASS in {least}{_word_share(chance.passes)} of runs",
-        f"FAIL in {least}{_word_share(chance.fails)}",
-    ]
+    passes, fails = _word_share(chance.passes), _word_share(chance.fails)
+    parts = [f"PASS in {least}{passes} of runs", f"FAIL in {least}{fails}"]
     # A design that always decides has no third verdict to speak of.
     if chance.inconclusive > 0:
         parts.append(f"INCONCLUSIVE in {most}{_word_share(chance.inconclusive)}")
@@ -235,19 +223,16 @@ def _word_share(value: float) -> str:
 
 
 def _word_cost(plan: Plan, expense: Expense | None) -> str:
-    limits = numbers.list_amounts(**asdict(plan.options.budget))
-    given = expense or Expense()
+    given, budget = expense or Expense(), asdict(plan.options.budget)
+    limits = ", ".join(numbers.list_amounts(**budget))
     # Of the most trials, since nobody is surprised by a bill that is smaller than was said.
     costs = []
     if given.trial_usd is not None:
         costs.append(f"at most about ${plan.max_trials * given.trial_usd:,.2f}")
     if given.trial_s is not None:
         costs.append(f"at most about {plan.max_trials * given.trial_s:,.0f} s")
-    cost = "What a trial costs is unknown."
-    if costs:
-        known = f" ({given.known_from})" if expense is not None else ""
-        cost = f"It can cost {' and '.join(costs)}{known}."
-    return f"{cost} Budget: {', '.join(limits)}." if limits else f"{cost} No budget is set."
+    cost = f"It can cost {' and '.join(costs)} ({given.known_from})." if costs else _UNKNOWN_COST
+    return f"{cost} Budget: {limits}." if limits else f"{cost} No budget is set."
 
 
 def _wrap(text: str, indent: str, width: int) -> Iterator[str]:
@@ -280,27 +265,21 @@ def build_choices(
         advice: A note below the table.
     """
     priced = any(one.mean_usd is not None for one in choices)
-    columns = ["write", "PASS shows", "PASS", "FAIL", "INCONCL.", "mean", "at most"]
-    if priced:
-        columns.append("cost")
-    heading = f"Choices if the true rate is {numbers.as_percent(expected)}"
-    return Table(
-        heading=f"{of}: {heading[0].lower()}{heading[1:]}" if of else heading,
-        columns=tuple(columns),
-        rows=tuple(Row(cells=_write_cells(one, priced=priced)) for one in choices),
+    start = f"{of}: choices" if of else "Choices"
+    return build_table(
+        f"{start} if the true rate is {numbers.as_percent(expected)}",
+        choices,
+        ("write", lambda one: one.setting),
+        ("PASS shows", lambda one: f"> {numbers.as_percent(one.shows)}"),
+        ("PASS", lambda one: _write_known(one.passes, _word_share)),
+        ("FAIL", lambda one: _write_known(one.fails, _word_share)),
+        ("INCONCL.", lambda one: _write_known(one.inconclusive, _word_share)),
+        ("mean", lambda one: _write_known(one.mean_trials, numbers.as_mean_trials)),
+        ("at most", lambda one: f"{one.max_trials:,}"),
+        *([("cost", lambda one: _write_known(one.mean_usd, numbers.as_money))] if priced else []),
         notes=(advice,) if advice else (),
     )
 
 
-def _write_cells(one: RateChoice, *, priced: bool) -> tuple[str, ...]:
-    shares = (one.passes, one.fails, one.inconclusive)
-    cells = [
-        one.setting,
-        f"> {numbers.as_percent(one.shows)}",
-        *("" if share is None else numbers.as_probability(share, digits=1) for share in shares),
-        "" if one.mean_trials is None else numbers.as_mean_trials(one.mean_trials),
-        f"{one.max_trials:,}",
-    ]
-    if priced:
-        cells.append("" if one.mean_usd is None else numbers.as_money(one.mean_usd))
-    return tuple(cells)
+def _write_known(value: float | None, write: Callable[[float], str]) -> str:
+    return "" if value is None else write(value)

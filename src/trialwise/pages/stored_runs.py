@@ -9,12 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from trialwise.documents.blocks import Badge, Cell, Document, Message, Row, Table, Tone
+from trialwise.documents.blocks import Badge, Cell, Document, Message, Table, Tone, list_rows
 from trialwise.documents.numbers import as_count, as_duration, as_money
 from trialwise.documents.printable import make_visible
 from trialwise.model.run import RunRecord, RunTexts
 from trialwise.model.trial import ErrorClass, Outcome, Trial
 from trialwise.pages import trial_cards
+from trialwise.pages.finding_facts import ASKED, read_fields
 
 TRIALS_SCHEMA = "trialwise.trials/1"
 #: How a session ends that needs no word about it.
@@ -25,12 +26,6 @@ _FIELDS = (
     *("latency_s", "cost_usd", "exit_code", "ended", "reply"),
 )
 Rows = Iterable[tuple[Cell, str]]
-
-
-def _build_rows(rows: Rows, *, tone: Tone = "plain") -> Table:
-    """Build a table without headings: a label or a verdict, and what it says, line by line."""
-    found = tuple(Row(cells=cells, tone=tone) for cells in rows)
-    return Table(heading="", columns=("", ""), rows=found, words=(0, 1))
 
 
 # --- Single trials --------------------------------------------------------------------------------
@@ -56,11 +51,8 @@ def build_trials_page(record: RunRecord, *, limit: int | None, failing: bool) ->
         said += f"; the {'first is' if len(trials) == 1 else f'first {len(trials)} are'} shown"
     elif not failing and len(trials) < len(record.trials):
         said = f"{'first trial' if len(trials) == 1 else f'first {len(trials)}'} of {all_trials}"
-    return Document(
-        kind="Trials",
-        title=f"{record.plan.contract}: {said}",
-        blocks=tuple(build_trial(one, record.texts) for one in trials),
-    )
+    shown = tuple(build_trial(one, record.texts) for one in trials)
+    return Document(kind="Trials", title=f"{record.plan.contract}: {said}", blocks=shown)
 
 
 def build_trial(trial: Trial, texts: RunTexts, *, before: str = "", checks: Rows = ()) -> Table:
@@ -72,9 +64,8 @@ def build_trial(trial: Trial, texts: RunTexts, *, before: str = "", checks: Rows
         before: What is said of an earlier run of it.
         checks: How each check came out, where that is wanted.
     """
-    badge = Badge(
-        word="passed" if trial.passed else "FAILED", tone="pass" if trial.passed else "fail"
-    )
+    word: tuple[str, Tone] = ("passed", "pass") if trial.passed else ("FAILED", "fail")
+    badge = Badge(word=word[0], tone=word[1])
     facts = [f"trial {trial.index}", f"input {trial.input_id}", f"seed {trial.seed}"]
     facts += [] if trial.latency_s is None else [as_duration(trial.latency_s)]
     facts += [] if trial.cost_usd is None else [as_money(trial.cost_usd)]
@@ -82,7 +73,7 @@ def build_trial(trial: Trial, texts: RunTexts, *, before: str = "", checks: Rows
     facts += [before] if before else []
     found: list[tuple[Cell, str]] = [(badge, " · ".join(map(make_visible, facts)))]
     found += [(f"  {label}", text) for label, text in _list_texts(trial, texts)]
-    return _build_rows([*found, *((f"  {label}", text) for label, text in checks)])
+    return list_rows([*found, *((f"  {label}", text) for label, text in checks)])
 
 
 def _list_texts(trial: Trial, texts: RunTexts) -> Iterator[tuple[str, str]]:
@@ -171,50 +162,42 @@ def list_trials_data(
         limit: How many trials of each are shown at most.
         failing: Whether only failures are.
     """
-    return {
-        "schema": TRIALS_SCHEMA,
-        "runs": [
+    runs = []
+    for record in records:
+        chosen = choose_trials(record, limit=limit, failing=failing)
+        runs.append(
             {
                 "contract": record.plan.contract,
                 "run_id": record.run_id,
                 "trials": len(record.trials),
                 "failed": record.trials.failures,
-                "shown": [
-                    describe_trial(trial, record.texts)
-                    for trial in choose_trials(record, limit=limit, failing=failing)
-                ],
+                "shown": [describe_trial(trial, record.texts) for trial in chosen],
             }
-            for record in records
-        ],
-    }
+        )
+    return {"schema": TRIALS_SCHEMA, "runs": runs}
 
 
 def describe_trial(trial: Trial, texts: RunTexts) -> dict[str, Any]:
     """Return one trial as plain values."""
-    usage, asked = trial.usage, texts.find_input(trial)
     return {
         "trial": trial.index,
         "input": trial.input_id,
-        "asked": None if asked is None else asked.value,
-        "expected": None if asked is None else asked.expected,
-        "metadata": None if asked is None else asked.metadata,
-        **{name: getattr(trial, name) for name in _FIELDS},
-        "input_tokens": None if usage is None else usage.input_tokens,
-        "output_tokens": None if usage is None else usage.output_tokens,
-        "criteria": {
-            one.criterion: {
-                "passed": one.passed,
-                "reason": None if one.result.reason is None else one.result.reason.value,
-                "postcondition": one.postcondition,
-                "explanation": one.result.explanation,
-                "evidence": one.result.evidence,
-                "failed": [name for name, _ in one.failed_checks],
-            }
-            for one in trial.outcomes
-        },
+        **read_fields(texts.find_input(trial), **ASKED),
+        **read_fields(trial, *_FIELDS),
+        **read_fields(trial.usage, "input_tokens", "output_tokens"),
+        "criteria": {one.criterion: _describe_outcome(one) for one in trial.outcomes},
         "traceback": texts.find_traceback(trial) or None,
         "messages": [{"role": role, "text": text} for role, text in trial.messages],
         "tool_calls": [dict(call) for call in trial.tool_calls],
+    }
+
+
+def _describe_outcome(one: Outcome) -> dict[str, Any]:
+    return {
+        **read_fields(one.result, "passed", "reason"),
+        "postcondition": one.postcondition,
+        **read_fields(one.result, "explanation", "evidence"),
+        "failed": [name for name, _ in one.failed_checks],
     }
 
 
@@ -230,14 +213,11 @@ def build_checked_page(found: Iterable[tuple[str, str, Sequence[str]]]) -> Docum
     Args:
         found: VERIFIED, DIFFERS or DAMAGED, the name of the run, and what is said of it.
     """
-    rows = [
-        (
-            Badge(word=word, tone=_CHECKED[word]),
-            "\n".join(map(make_visible, (f"{name}: {first}", *more))),
-        )
-        for word, name, (first, *more) in found
-    ]
-    return Document(kind="Verification", title="", blocks=(_build_rows(rows),))
+    rows = []
+    for word, name, (first, *more) in found:
+        said = "\n".join(map(make_visible, (f"{name}: {first}", *more)))
+        rows.append((Badge(word=word, tone=_CHECKED[word]), said))
+    return Document(kind="Verification", title="", blocks=(list_rows(rows),))
 
 
 # --- Lists of runs --------------------------------------------------------------------------------
@@ -253,15 +233,11 @@ def build_runs_page(
         compared: The comparisons that some of them are arms of, by name.
         older: How many more there are.
     """
-    rows = [_write_run(*one) for one in _order_runs(shown, compared)]
-    note = (f"{older:,} older; -n shows more",) if older else ()
-    table = Table(
-        heading="",
-        columns=("", "", "", ""),
-        rows=tuple(Row(cells=cells) for cells in rows),
-        words=(0, 1, 3),
-        notes=note,
-    )
+    rows = []
+    for result, one, size, name in _order_runs(shown, compared):
+        rows.append((result, (one["started_at"] or "")[:16].replace("T", " "), size, name))
+    notes = (f"{older:,} older; -n shows more",) if older else ()
+    table = list_rows(rows, ("", "", "", ""), words=(0, 1, 3), notes=notes)
     return Document(kind="Runs", title="", blocks=(table,))
 
 
@@ -290,21 +266,15 @@ def _count_trials(one: Mapping[str, Any]) -> str:
     return "" if one["trials"] is None else as_count(one["trials"], "trial")
 
 
-def _write_run(result: str, one: Mapping[str, Any], size: str, name: str) -> tuple[str, ...]:
-    return result, (one["started_at"] or "")[:16].replace("T", " "), size, name
-
-
 def build_measured_page(measured: Sequence[Mapping[str, Any]]) -> Document:
     """Build what measurements of baselines counted: a line each, and whether one is unfinished."""
-    rows = tuple(Row(cells=(_word_measured(one),)) for one in measured)
-    table = Table(heading="", columns=("",), rows=rows)
+    table = list_rows([(_word_measured(one),) for one in measured], ("",))
     return Document(kind="Measurements", title="", blocks=(table,))
 
 
 def _word_measured(found: Mapping[str, Any]) -> str:
-    counts = ", ".join(
-        f"{name} {one['passed']} of {one['trials']}" for name, one in found["criteria"].items()
-    )
+    tallies = found["criteria"].items()
+    counts = ", ".join(f"{name} {one['passed']} of {one['trials']}" for name, one in tallies)
     text = make_visible(f"{found['contract']}: measured, nothing decided: {counts}")
     if found["trials"] < found["planned"]:
         text += (

@@ -55,15 +55,10 @@ def pick_exit_code(verdicts: Sequence[Verdict]) -> int:
     code = codes[pick_suite_status(verdicts)]
     if code != codes[Status.INCONCLUSIVE]:
         return code
-    undecided = [one for one in verdicts if one.decision is Decision.INCONCLUSIVE]
+    undecided = [one.plan for one in verdicts if one.decision is Decision.INCONCLUSIVE]
     # One contract that must not stay open is enough: the code belongs to the whole suite.
-    if any(_find_policy(one) == "fail" for one in undecided):
-        return codes[Status.FAIL]
-    return code
-
-
-def _find_policy(verdict: Verdict) -> str:
-    return "undecided" if verdict.plan is None else verdict.plan.options.inconclusive
+    must_decide = any(one is not None and one.options.inconclusive == "fail" for one in undecided)
+    return codes[Status.FAIL] if must_decide else code
 
 
 def pick_status(decision: Decision | None) -> Status:
@@ -134,9 +129,8 @@ def list_error_sentences(envelopes: Sequence[SuiteEnvelope]) -> list[str]:
             if part not in named:
                 by_reason.setdefault(part.reason, []).append(part.name)
         named.update(one.deciding)
-        left_out = "; ".join(
-            f"{', '.join(dict.fromkeys(names))} ({reason})" for reason, names in by_reason.items()
-        )
+        parts = ((reason, ", ".join(dict.fromkeys(names))) for reason, names in by_reason.items())
+        left_out = "; ".join(f"{names} ({reason})" for reason, names in parts)
         if one.chance:
             end = f". Not counted: {left_out}." if left_out else "."
             said.append(f"{_CONDITIONS[one.error]}, {_EVENTS[one.error]} in {one.chance}{end}")

@@ -70,14 +70,14 @@ def build_timeline(trial: Trial, extent: Extent = SHORT) -> blocks.Timeline | No
     if not (trial.tool_calls or trial.messages or trial.shape is not None):
         return None
     calls = [_read_call(call) for call in trial.tool_calls]
-    end_s = _find_end(calls, trial.latency_s)
-    builder = _StepBuilder(trial, calls, extent, end_s)
+    builder = _StepBuilder(trial, calls, extent)
     heading = "; ".join(_list_headings(calls, trial))
-    return blocks.Timeline(
-        heading=f"{heading[:1].upper()}{heading[1:]}.",
-        steps=tuple(builder.build_all()),
-        ticks=_list_ticks(end_s),
-    )
+    # The scale above the bars; the rows say their times themselves.
+    axis = Axis(low=0, high=builder.end_s or 1, label="", unit="seconds")
+    ticks = axis.list_ticks() if builder.end_s else ()
+    heading, steps = f"{heading[:1].upper()}{heading[1:]}.", tuple(builder.build_all())
+    marks = tuple((axis.place(value), text) for value, text in ticks)
+    return blocks.Timeline(heading=heading, steps=steps, ticks=marks)
 
 
 def _read_call(given: Mapping[str, Any]) -> ToolCall:
@@ -102,9 +102,7 @@ def _list_headings(calls: Sequence[ToolCall], trial: Trial) -> Iterator[str]:
     yield as_count(len(calls), "tool call") + (f", {failed:,} failed" if failed else "")
     # Many traces do not record how a call ended; silence must not read as success.
     if all(call.failed is None for call in calls):
-        yield (
-            "how any of them ended is not known" if len(calls) > 1 else "how it ended is not known"
-        )
+        yield f"how {'any of them' if len(calls) > 1 else 'it'} ended is not known"
     took, whole = [call.duration_s for call in calls if call.duration_s is not None], ""
     if len(took) == len(calls):
         busy_s = _measure_busy(calls)
@@ -139,39 +137,25 @@ def _find_end(calls: Sequence[ToolCall], latency_s: float | None) -> float | Non
     return end_s if _SHORTEST_S <= end_s <= _LONGEST_S else None
 
 
-def _list_ticks(end_s: float | None) -> tuple[tuple[float, str], ...]:
-    """List the scale above the bars; the rows say their times themselves."""
-    if end_s is None:
-        return ()
-    axis = Axis(low=0, high=end_s, label="", unit="seconds")
-    return tuple((axis.place(value), text) for value, text in axis.list_ticks())
-
-
 class _StepBuilder:
     """Builds the rows of a timeline, as long as there is room for what they can unfold."""
 
-    def __init__(
-        self, trial: Trial, calls: Sequence[ToolCall], extent: Extent, end_s: float | None
-    ) -> None:
-        self._trial = trial
-        self._calls = calls
-        self._extent = extent
+    def __init__(self, trial: Trial, calls: Sequence[ToolCall], extent: Extent) -> None:
+        self._trial, self._calls, self._extent = trial, calls, extent
         self._repeats = _find_repeats(calls)
         self._knows_ends = any(one.failed is not None for one in calls)
         self._left = extent.unfolded
-        self._end_s = end_s
+        self.end_s = _find_end(calls, trial.latency_s)
 
     def build_all(self) -> Iterator[blocks.Call | blocks.Message | str]:
         """Build the first steps and the last, and say how many are left out in between."""
         steps = [*list_steps(self._trial)]
-        first, last = self._extent.first, self._extent.last
-        end = len(steps) - last
-        for step in steps[:first] if end > first else steps:
-            yield self._build(step)
-        if end > first:
-            yield f"{count_steps(steps[first:end])} left out; the run's journal holds them all."
-            for step in steps[end:]:
-                yield self._build(step)
+        start = self._extent.first
+        end = max(start, len(steps) - self._extent.last)
+        yield from map(self._build, steps[:start])
+        if end > start:
+            yield f"{count_steps(steps[start:end])} left out; the run's journal holds them all."
+        yield from map(self._build, steps[end:])
 
     def _build(self, step: Step) -> blocks.Call | blocks.Message:
         if not isinstance(step, int):
@@ -185,6 +169,9 @@ class _StepBuilder:
         more = {key: value for key, value in raw.items() if key not in _KNOWN}
         # The same call again is the commonest sign of an agent that goes in circles.
         again = "" if repeated == place else f" · the same as {repeated + 1}"
+        # The server of the tool, and the turn it was called in where the trace has one.
+        server = "" if call.server is None else f" on {cut_middle(call.server, _NAME)}"
+        turn = "" if call.turn is None else f" · turn {call.turn}"
         start, width = self._place_bar(call)
         texts = [] if call.args in (None, {}, []) else [self._quote("", _write_plain(call.args))]
         texts += self._list_ends(call)
@@ -193,7 +180,7 @@ class _StepBuilder:
         return blocks.Call(
             place=f"{place + 1}.",
             name=name,
-            about=_write_about(call) + again,
+            about=f"{server}{turn}{again}",
             when=_write_when(call),
             texts=tuple(texts),
             start=start,
@@ -204,10 +191,10 @@ class _StepBuilder:
 
     def _place_bar(self, call: ToolCall) -> tuple[float | None, float]:
         """Return where the bar begins and how long it is; a call without an end has an open bar."""
-        if self._end_s is None or call.started_s is None:
+        if self.end_s is None or call.started_s is None:
             return None, 0.0
-        start = call.started_s / self._end_s
-        return start, 1 - start if call.duration_s is None else call.duration_s / self._end_s
+        start = call.started_s / self.end_s
+        return start, 1 - start if call.duration_s is None else call.duration_s / self.end_s
 
     def _list_ends(self, call: ToolCall) -> Iterator[blocks.Excerpt]:
         if call.error is not None:
@@ -235,19 +222,11 @@ def _find_repeats(calls: Sequence[ToolCall]) -> list[int]:
 
     A call without a name may be any, and is the same as none.
     """
-    seen: dict[tuple[str | None, str, str], int] = {}
-    return [
-        place
-        if call.name is None
-        else seen.setdefault((call.server, call.name, _write_plain(call.args)), place)
-        for place, call in enumerate(calls)
-    ]
-
-
-def _write_about(call: ToolCall) -> str:
-    """Write the server of the tool, and the turn it was called in where the trace has one."""
-    server = "" if call.server is None else f" on {cut_middle(call.server, _NAME)}"
-    return server + ("" if call.turn is None else f" · turn {call.turn}")
+    seen: dict[tuple[object, ...], int] = {}
+    # What tells a call without a name from all others is its place.
+    keys = ((one.server, one.name, _write_plain(one.args)) for one in calls)
+    told = ((key if key[1] is not None else (place,)) for place, key in enumerate(keys))
+    return [seen.setdefault(key, place) for place, key in enumerate(told)]
 
 
 def _write_when(call: ToolCall) -> str:
@@ -302,52 +281,55 @@ def build_trial_card(
     badges = [blocks.Badge(word=_shorten(one.criterion), tone="fail") for one in failed]
     if why:
         badges.insert(0, blocks.Badge(word="worst trace", tone="open"))
-    where, text = f"{trial.experiment} " if several else "", ""
+    text, tags = "", {}
     if failed:
         text = failed[0].result.explanation or trial.error or REASONS[next(iter(reasons))]
-    raised, asked = texts.find_traceback(trial), texts.find_input(trial)
-    shown: list[blocks.Block | None] = [
-        blocks.Prose(paragraphs=(why,), tone="quiet") if why else None,
-        *(block for outcome in failed for block in list_failure_blocks(outcome, trial.reply)),
-        blocks.Verbatim(heading="Input", text=cut_middle(asked.value, _REPLY)) if asked else None,
-        blocks.Verbatim(heading="Metadata", text=cut_middle(asked.metadata, _REPLY))
-        if asked and asked.metadata
-        else None,
-        # The session comes before the reply that it led to.
-        session,
-        *_list_reply(trial, None if asked is None else asked.expected, session),
-        blocks.Verbatim(heading="Traceback", text=raised) if raised else None,
-        blocks.Facts(pairs=tuple(_list_facts(trial))),
-    ]
-    tags = {
-        "criterion": tuple(str(order[outcome.criterion]) for outcome in failed),
-        "reason": tuple(reasons),
-    }
+        criteria = tuple(str(order[outcome.criterion]) for outcome in failed)
+        tags = {"criterion": criteria, "reason": tuple(reasons)}
     return blocks.Card(
-        label=f"{where}trial {trial.index}",
+        label=f"{trial.experiment} trial {trial.index}" if several else f"trial {trial.index}",
         name=_shorten(trial.input_id),
         badges=tuple(badges),
         text=cut_middle(text, _EXPLANATION),
-        blocks=tuple(block for block in shown if block is not None),
+        blocks=(
+            *([blocks.Prose(paragraphs=(why,), tone="quiet")] if why else []),
+            *(block for outcome in failed for block in list_failure_blocks(outcome, trial.reply)),
+            *_list_exchange(trial, texts, session),
+            blocks.Facts(pairs=tuple(_list_facts(trial))),
+        ),
         is_open=bool(why),
-        tags=tags if failed else {},
+        tags=tags,
     )
 
 
-def _list_reply(
-    trial: Trial, expected: str | None, session: blocks.Timeline | None
+def _list_exchange(
+    trial: Trial, texts: RunTexts, session: blocks.Timeline | None
 ) -> Iterator[blocks.Block]:
-    """List what was expected and what came back, beside each other where there are both.
+    """List what was asked, the session, and what was expected beside what came back.
 
     A reply that the timeline just above ends with in full is not repeated.
     """
+    asked, expected = texts.find_input(trial), None
+    if asked is not None:
+        yield _quote_text("Input", asked.value)
+        if asked.metadata:
+            yield _quote_text("Metadata", asked.metadata)
+        expected = asked.expected
+    # The session comes before the reply that it led to.
+    if session is not None:
+        yield session
     if expected is not None and trial.reply:
-        shown = cut_middle(expected, _REPLY), cut_middle(trial.reply, _REPLY)
-        yield compare_texts(*shown)
+        yield compare_texts(cut_middle(expected, _REPLY), cut_middle(trial.reply, _REPLY))
     elif expected is not None:
-        yield blocks.Verbatim(heading="Expected", text=cut_middle(expected, _REPLY))
+        yield _quote_text("Expected", expected)
     elif trial.reply and not shows_last(session, trial.reply):
-        yield blocks.Verbatim(heading="Reply", text=cut_middle(trial.reply, _REPLY))
+        yield _quote_text("Reply", trial.reply)
+    if raised := texts.find_traceback(trial):
+        yield blocks.Verbatim(heading="Traceback", text=raised)
+
+
+def _quote_text(heading: str, text: str) -> blocks.Verbatim:
+    return blocks.Verbatim(heading=heading, text=cut_middle(text, _REPLY))
 
 
 def shows_last(session: blocks.Timeline | None, reply: str) -> bool:
@@ -377,7 +359,7 @@ def list_failure_blocks(outcome: Outcome, reply: str | None) -> Iterator[blocks.
         yield blocks.Prose(paragraphs=(said,), tone="fail")
 
 
-def _list_facts(trial: Trial) -> Iterator[tuple[str, str]]:
+def _list_facts(trial: Trial) -> Iterator[tuple[str, str | None]]:
     if trial.error_class is not ErrorClass.NONE or trial.error:
         yield "error", f"{trial.error_class}: {cut_middle(trial.error, _EXPLANATION)}"
     if trial.attempts > 1 or trial.attempt_errors:
@@ -393,12 +375,9 @@ def _list_facts(trial: Trial) -> Iterator[tuple[str, str]]:
     if trial.usage is not None:
         used = trial.usage
         yield "tokens", f"{used.input_tokens:,} in, {used.output_tokens:,} out"
-    if trial.cost_usd is not None:
-        yield "cost", as_money(trial.cost_usd)
-    if trial.ended is not None:
-        yield "session ended", cut_middle(trial.ended, _EXPLANATION)
-    if trial.exit_code is not None:
-        yield "exit code", str(trial.exit_code)
+    yield "cost", None if trial.cost_usd is None else as_money(trial.cost_usd)
+    yield "session ended", None if trial.ended is None else cut_middle(trial.ended, _EXPLANATION)
+    yield "exit code", None if trial.exit_code is None else str(trial.exit_code)
 
 
 def _shorten(name: str) -> str:
@@ -458,14 +437,12 @@ def _place_calls(trial: Trial) -> list[int]:
     spoken = [place for place, (role, _) in enumerate(trial.messages) if role == MODEL]
     places: list[int] = []
     for call in trial.tool_calls:
-        turn, before = _read_turn(call), places[-1] if places else 0
+        turn, before, last = _read_turn(call), places[-1] if places else 0, len(trial.messages)
         if turn:
             # Turns beyond those that are kept come last.
-            place = spoken[turn - 1] + 1 if turn <= len(spoken) else len(trial.messages)
-        elif places:
-            place = before
+            place = spoken[turn - 1] + 1 if turn <= len(spoken) else last
         else:
-            place = spoken[-1] if spoken else len(trial.messages)
+            place = before if places else next(reversed(spoken), last)
         places.append(max(before, place))
     return places
 
@@ -473,5 +450,5 @@ def _place_calls(trial: Trial) -> list[int]:
 def _read_turn(call: Mapping[str, Any]) -> int:
     """Return which message of the model asked for a call, from 1; 0 where it is unknown."""
     turn = call.get("turn")
-    # Not isinstance: True is an int, and no turn.
+    # Asked by its type, since True is an int, and no turn.
     return turn if type(turn) is int and turn > 0 else 0

@@ -19,7 +19,6 @@ from typing import Any, TypeAlias
 from trialwise.documents import blocks
 from trialwise.documents.numbers import as_count, as_duration, as_observed, as_seconds
 from trialwise.documents.printable import cut_middle, estimate_size
-from trialwise.model.metrics import RunStability
 from trialwise.model.plan import ExperimentPlan
 from trialwise.model.run import RunRecord, Trials
 from trialwise.model.trial import Trial
@@ -58,18 +57,15 @@ def build_trials_section(
     # What passed is chosen first, in its fixed part of the room: beside failures alone nobody sees
     # what is different about them.
     passing = tuple(_list_passing(record.trials, first, draw, int(_THEIR_PART * size)))
-    left = size - estimate_size(passing)
-    failures = _list_failures(record.trials, first, draw, most, left, criteria=list(order))
+    room = {"most": most, "size": size - estimate_size(passing)}
+    failures = _list_failures(record.trials, first, draw, **room, names=list(order))
     total = as_count(len(record.trials), "trial")
     note = f"{failing:,} of {total} failed a criterion or more."
     if only := _count_only_reported(record):
         note += f" {only:,} of them failed nothing that decides, but a criterion that only reports."
     notes = (note, NOTE if reasons else "", WORST if first else "")
-    return blocks.Section(
-        heading="Failing trials",
-        blocks=(*reasons, *failures, *passing),
-        note=" ".join(filter(None, notes)),
-    )
+    shown, said = (*reasons, *failures, *passing), " ".join(filter(None, notes))
+    return blocks.Section(heading="Failing trials", blocks=shown, note=said)
 
 
 def _count_only_reported(record: RunRecord) -> int:
@@ -78,27 +74,18 @@ def _count_only_reported(record: RunRecord) -> int:
     reported = record.plan.reported
     if not reported:
         return 0
-    return sum(
-        all(one.passed for one in trial.outcomes if one.criterion not in reported)
-        for table in record.trials.tables
-        for trial in table.sketches(table.failing())
-    )
+    found = (one for table in record.trials.tables for one in table.sketches(table.failing()))
+    deciding = ([x.passed for x in one.outcomes if x.criterion not in reported] for one in found)
+    return sum(map(all, deciding))
 
 
 def _list_failures(
-    trials: Trials,
-    first: Drawn | None,
-    draw: Draw,
-    most: int,
-    size: int,
-    *,
-    criteria: Sequence[str],
+    trials: Trials, first: Drawn | None, draw: Draw, *, most: int, size: int, names: Sequence[str]
 ) -> Iterator[blocks.Block]:
     """List the worst trace and then, as far as there is room, the failing trials in their order."""
-    failing = trials.failures
+    failing, lead = trials.failures, [one for one in (first,) if one and not one[0].passed]
     if not failing:
         yield blocks.Prose(paragraphs=("No trial failed.",))
-    lead = [] if first is None or first[0].passed else [first]
     if first is not None and not lead:
         # It passed everything, so that no filter is about it.
         yield blocks.Cards(cards=(first[1],))
@@ -111,11 +98,8 @@ def _list_failures(
     if chosen and first is None:  # one example is seen without a click
         chosen[0] = chosen[0][0], replace(chosen[0][1], is_open=True)
     chosen = [*lead, *chosen]
-    yield blocks.Cards(
-        cards=tuple(card for _, card in chosen),
-        choices=_list_choices(criteria, [trial for trial, _ in chosen]),
-        is_searched=len(chosen) > 1,
-    )
+    cards, choices = tuple(card for _, card in chosen), _list_choices(names, [x for x, _ in chosen])
+    yield blocks.Cards(cards=cards, choices=choices, is_searched=len(chosen) > 1)
     if len(chosen) < failing:
         said = (
             f"{len(chosen):,} of {failing:,} failing trials are shown, chosen so that every "
@@ -169,15 +153,13 @@ def _list_choices(criteria: Sequence[str], shown: Sequence[Trial]) -> tuple[bloc
     # A filter with one choice filters nothing.
     if len(failed) < 2 and len(reasons) < 2:
         return ()
-    names = tuple(
-        (str(k), cut_middle(name, NAME)) for k, name in enumerate(criteria) if name in failed
-    )
+    named = ((str(k), name) for k, name in enumerate(criteria) if name in failed)
+    names = tuple((place, cut_middle(name, NAME)) for place, name in named)
     why = tuple((reason, said) for reason, said in REASONS.items() if reason in reasons)
+    found = (("criterion", "criteria", names), ("reason", "reasons", why))
     return tuple(
-        blocks.Choice(
-            name=name, label=name.capitalize(), everything=f"all {several}", options=options
-        )
-        for name, several, options in (("criterion", "criteria", names), ("reason", "reasons", why))
+        blocks.Choice(name=x, label=x.capitalize(), everything=f"all {several}", options=options)
+        for x, several, options in found
     )
 
 
@@ -186,21 +168,18 @@ def _list_passing(
 ) -> Iterator[blocks.Block]:
     answered: list[tuple[TrialTable, array[int]]] = []
     for table in trials.tables:
-        fails = table.fails
-        places = array("I", (place for place in table.answered() if not fails[place]))
-        if first is not None and first[0].experiment == table.experiment:
-            worst = table.find(first[0].index)
-            places = array("I", (place for place in places if place != worst))
-        answered.append((table, places))
+        is_its = first is not None and first[0].experiment == table.experiment
+        worst = table.find(first[0].index) if first is not None and is_its else None
+        places = (one for one in table.answered() if not table.fails[one] and one != worst)
+        answered.append((table, array("I", places)))
     total = sum(len(places) for _, places in answered)
     shown = min(PASSING, total)
     spread = (_pick_trial(answered, k * total // shown) for k in range(shown))
     chosen = _fit_cards(spread, draw, shown, size)
     if chosen:
-        yield blocks.Details(
-            summary=f"{len(chosen):,} of {total:,} passing trials, for comparison",
-            blocks=(blocks.Cards(cards=tuple(card for _, card in chosen)),),
-        )
+        summary = f"{len(chosen):,} of {total:,} passing trials, for comparison"
+        cards = blocks.Cards(cards=tuple(card for _, card in chosen))
+        yield blocks.Details(summary=summary, blocks=(cards,))
 
 
 def _pick_trial(found: Sequence[tuple[TrialTable, Sequence[int]]], number: int) -> Trial:
@@ -222,26 +201,19 @@ WORST = (
 """The order, as the page says it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Worst:
-    """A trial, and what makes its trace the worst."""
-
-    trial: Trial
-    weakest_score: float | None
-    """The weakest score of its session; None where no stability was measured."""
-
-    @property
-    def reasons(self) -> Iterator[str]:
-        """What it was chosen by, in this order."""
-        outcomes = [one.passed for one in self.trial.outcomes]
-        criteria = "criterion" if len(outcomes) == 1 else "criteria"
-        yield f"{outcomes.count(False)} of {len(outcomes)} {criteria} failed"
-        if self.weakest_score is not None:
-            yield f"weakest stability score {self.weakest_score:.3f}"
-        calls = as_count(_count_calls(self.trial), "call")
-        yield f"{_count_failed_calls(self.trial.tool_calls)} of {calls} failed"
-        if self.trial.latency_s is not None:
-            yield f"took {as_duration(self.trial.latency_s)}"
+def _explain_worst(trial: Trial, score: float | None) -> Iterator[str]:
+    """Explain what a trial was chosen by, in this order."""
+    outcomes = [one.passed for one in trial.outcomes]
+    criteria = as_count(len(outcomes), "criterion", "criteria")
+    yield f"{outcomes.count(False)} of {criteria} failed"
+    if score is not None:
+        yield f"weakest stability score {score:.3f}"
+    # As many as were made, also where the record keeps none of them.
+    kept, shape = len(trial.tool_calls), trial.shape
+    calls = as_count(kept if kept or shape is None else shape.total_calls, "call")
+    yield f"{_count_failed_calls(trial.tool_calls)} of {calls} failed"
+    if trial.latency_s is not None:
+        yield f"took {as_duration(trial.latency_s)}"
 
 
 def _count_failed_calls(calls: Iterable[Mapping[str, Any]]) -> int:
@@ -255,8 +227,8 @@ def _count_failed_calls(calls: Iterable[Mapping[str, Any]]) -> int:
     return sum(call.get("error") not in (None, False) for call in calls)
 
 
-def find_worst_trace(record: RunRecord) -> Worst | None:
-    """Find the worst of the trials that have a trace; None where none has one.
+def find_worst_trace(record: RunRecord) -> tuple[Trial, str] | None:
+    """Find the worst of the trials that have a trace, and say why; None where none has one.
 
     Args:
         record: The run.
@@ -264,48 +236,31 @@ def find_worst_trace(record: RunRecord) -> Worst | None:
     tables = record.trials.tables
     if not any(one.traced(calls=True) for one in tables):
         return None
-    traced = (one[place] for one in tables for place in one.traced())
-    scores = _map_stability(record)
+    measured = ((one.experiment, one.evidence.sessions) for one in record.verdict.gates)
+    scores = {(name, run.trial): run.weakest_score for name, runs in measured for run in runs}
 
     def rank(trial: Trial) -> tuple[float, ...]:
-        run = scores.get((trial.experiment, trial.index))
         return (
             sum(not one.passed for one in trial.outcomes),
             # Without a measured session nothing speaks against its stability.
-            0.0 if run is None else 1 - run.weakest_score,
+            1 - scores.get((trial.experiment, trial.index), 1.0),
             _count_failed_calls(trial.tool_calls),
             trial.latency_s or 0.0,
         )
 
-    worst = max(traced, key=rank)
-    run = scores.get((worst.experiment, worst.index))
-    return Worst(trial=worst, weakest_score=None if run is None else run.weakest_score)
-
-
-def _map_stability(record: RunRecord) -> Mapping[tuple[str, int], RunStability]:
-    """Return the sub-scores of every trial whose session was measured, by experiment and index."""
-    return {
-        (gate.experiment, run.trial): run
-        for gate in record.verdict.gates
-        for run in gate.evidence.sessions
-    }
-
-
-def _count_calls(trial: Trial) -> int:
-    """As many as were made, also where the record keeps none of them."""
-    if trial.tool_calls or trial.shape is None:
-        return len(trial.tool_calls)
-    return trial.shape.total_calls
+    worst = max((one[place] for one in tables for place in one.traced()), key=rank)
+    score = scores.get((worst.experiment, worst.index))
+    return worst, f"The worst trace of this run: {', '.join(_explain_worst(worst, score))}."
 
 
 def _draw_worst(record: RunRecord, draw: Draw, size: int) -> Drawn | None:
     """Draw the worst trace, unfolded and as whole as there is room; None where there is none."""
-    worst = find_worst_trace(record)
-    if worst is None:
+    found = find_worst_trace(record)
+    if found is None:
         return None
-    why = f"The worst trace of this run: {', '.join(worst.reasons)}."
-    cards = (draw(worst.trial, extent=extent, why=why) for extent in (FULL, SHORT, BRIEF))
-    return next(((worst.trial, card) for card in cards if estimate_size(card) <= size), None)
+    worst, why = found
+    cards = (draw(worst, extent=extent, why=why) for extent in (FULL, SHORT, BRIEF))
+    return next(((worst, card) for card in cards if estimate_size(card) <= size), None)
 
 
 # --- Inputs against criteria: where the failures are, the worst input first -----------------------
@@ -324,11 +279,7 @@ class InputCounts:
     passed: dict[str, int] = field(default_factory=dict)
     latencies: array[float] = field(default_factory=lambda: array("d"))
     usd: float | None = None
-
-    def add_cost(self, usd: float | None) -> None:
-        """Count what one trial cost, where it tells."""
-        if usd is not None:
-            self.usd = (self.usd or 0.0) + usd
+    """None where no trial tells what it cost."""
 
     def rate(self, criterion: str) -> float:
         """Return the share of its trials that passed a criterion."""
@@ -345,40 +296,32 @@ def build_inputs_section(record: RunRecord, cells: int) -> blocks.Section | None
     shown = [block for one in record.plan.experiments for block in _list_blocks(record, one, cells)]
     if not shown:
         return None
-    return blocks.Section(
-        heading="Inputs",
-        blocks=tuple(shown),
-        note=(
-            "Rate and failures of each input on all its trials, also those run after a criterion "
-            "was decided. Worst first; the stronger the colour, the worse."
-        ),
-    )
+    note = "Rate and failures of each input on all its trials, also those run after a criterion "
+    note += "was decided. Worst first; the stronger the colour, the worse."
+    return blocks.Section(heading="Inputs", blocks=tuple(shown), note=note)
 
 
-def _list_blocks(
-    record: RunRecord, experiment: ExperimentPlan, cells: int
-) -> Iterator[blocks.Block]:
-    criteria = [one.criterion for one in record.plan.criteria_of(experiment.name)]
-    rows = _count_inputs(record.trials.of_experiment(experiment.name))
+def _list_blocks(record: RunRecord, plan: ExperimentPlan, cells: int) -> Iterator[blocks.Block]:
+    criteria = [one.criterion for one in record.plan.criteria_of(plan.name)]
+    rows = _count_inputs(record.trials.of_experiment(plan.name))
     if not rows or not criteria:
         return
     # An input that fails one criterion altogether is worse than one that fails all a little.
     rows.sort(key=lambda row: (min(map(row.rate, criteria)), sum(map(row.rate, criteria))))
     most = max(FIRST, min(MOST, cells // len(criteria)))
-    heading = f"Inputs of {experiment.identifier} by criterion"
-    yield _build_table(heading, criteria, rows[:FIRST])
+    heading = f"Inputs of {plan.identifier} by criterion"
+    yield _tabulate(heading, criteria, rows[:FIRST])
     more = rows[FIRST:most]
     if more:
         count = as_count(len(more), "more input")
-        yield blocks.Details(
-            summary=f"{count}, from {_find_worst(more, criteria)}",
-            blocks=(_build_table(f"{heading}, continued", criteria, more),),
-        )
+        summary = f"{count}, from {_find_worst(more, criteria)}"
+        table = _tabulate(f"{heading}, continued", criteria, more)
+        yield blocks.Details(summary=summary, blocks=(table,))
     notes = []
     if len(rows) > most:
         left = as_count(len(rows) - most, "further input")
         notes.append(f"{left} not listed; none of them below {_find_worst(rows[most:], criteria)}.")
-    untried = len(experiment.input_ids) - len(rows)
+    untried = len(plan.input_ids) - len(rows)
     if untried > 0:
         notes.append(f"{as_count(untried, 'input')} not tried.")
     if notes:
@@ -402,13 +345,12 @@ def _count_inputs(trials: TrialTable) -> list[InputCounts]:
             rows[number].latencies.append(latency_s)
     if trials.has_expenses:
         for trial in trials.sketches():
-            by_name[trial.input_id].add_cost(trial.cost_usd)
+            row = by_name[trial.input_id]
+            row.usd = row.usd if trial.cost_usd is None else (row.usd or 0.0) + trial.cost_usd
     return rows
 
 
-def _build_table(
-    heading: str, criteria: Sequence[str], rows: Sequence[InputCounts]
-) -> blocks.Table:
+def _tabulate(heading: str, criteria: Sequence[str], rows: Sequence[InputCounts]) -> blocks.Table:
     times = any(row.latencies for row in rows)
     most = max((row.usd for row in rows if row.usd is not None), default=None)
     # One number of places down the column: two digits of the largest.
@@ -420,8 +362,6 @@ def _build_table(
     def write_cost(row: InputCounts) -> str:
         return "–" if row.usd is None else f"${row.usd:,.{places}f}"
 
-    optional: list[blocks.Column[InputCounts]] = [("median latency", write_median)] if times else []
-    optional += [("cost", write_cost)] if most is not None else []
     return blocks.build_table(
         heading,
         rows,
@@ -431,7 +371,8 @@ def _build_table(
             for name in criteria
         ),
         ("trials", lambda row: f"{row.trials:,}"),
-        *optional,
+        *([("median latency", write_median)] if times else []),
+        *([("cost", write_cost)] if most is not None else []),
         is_headed=False,
     )
 
@@ -439,9 +380,6 @@ def _build_table(
 def _write_rate(row: InputCounts, criterion: str) -> blocks.Value:
     rate, passed = row.rate(criterion), row.passed.get(criterion, 0)
     failed = row.trials - passed
-    return blocks.Value(
-        text=as_observed(rate),
-        note=f"{failed:,} failed" if failed else "",
-        hint=f"{passed:,} of {as_count(row.trials, 'trial')} passed",
-        shade=1 - rate,
-    )
+    note = f"{failed:,} failed" if failed else ""
+    hint = f"{passed:,} of {as_count(row.trials, 'trial')} passed"
+    return blocks.Value(text=as_observed(rate), note=note, hint=hint, shade=1 - rate)

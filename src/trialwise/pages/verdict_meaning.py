@@ -6,7 +6,7 @@ speaks of, what a PASS of its kind never claims, and what the run took in a few 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from trialwise.documents import blocks
@@ -42,11 +42,6 @@ def is_measured(record: RunRecord) -> bool:
     return record.plan.purpose == "measure"
 
 
-def _is_soft(record: RunRecord) -> bool:
-    """Return whether a PASS of the run is that of a smoke run and no evidence."""
-    return record.verdict.intent is Intent.SMOKE
-
-
 def make_badge(decision: Decision | None, label: str = "", *, soft: bool = False) -> blocks.Badge:
     """Make a badge of a decision.
 
@@ -73,27 +68,19 @@ def make_finding_badge(record: RunRecord, finding: Finding) -> blocks.Badge:
 def make_run_badge(record: RunRecord) -> blocks.Badge:
     """Make the badge of the whole run, which criteria that only advise have no part in."""
     badge = make_summary_badge(_drop_advisory(record))
-    return replace(badge, note="smoke run") if _is_soft(record) else badge
+    return replace(badge, note="smoke run") if record.verdict.intent is Intent.SMOKE else badge
 
 
 def make_summary_badge(record: RunRecord) -> blocks.Badge:
     """Make the badge of one run among several."""
-    decision = None if is_measured(record) else record.verdict.decision
-    return make_badge(decision, _pick_headline(record), soft=_is_soft(record))
-
-
-def _pick_headline(record: RunRecord) -> str:
-    """Pick the word a reader looks for."""
     if is_measured(record):
-        return MEASURED
-    decision = record.verdict.decision
-    if decision is None:
-        return "REFUSED"
-    labels = {finding.label for finding in record.verdict.findings}
+        return make_badge(None, MEASURED)
+    verdict = record.verdict
+    labels = {finding.label for finding in verdict.findings}
     # Where every criterion is softened the same way, so is the whole.
-    if decision is Decision.PASS and len(labels) == 1 and (label := labels.pop()):
-        return label
-    return decision.value
+    is_alike = verdict.decision is Decision.PASS and len(labels) == 1
+    label = labels.pop() if is_alike else ""
+    return make_badge(verdict.decision, label, soft=verdict.intent is Intent.SMOKE)
 
 
 def explain_verdict(record: RunRecord) -> str:
@@ -105,7 +92,7 @@ def explain_verdict(record: RunRecord) -> str:
     if nothing := judge_facts.explain_advisory_run(verdict):
         return f"{nothing} This is neither a PASS nor a FAIL."
     counting = _drop_advisory(record).verdict
-    said = _explain_decision(counting, smoke=_is_soft(record))
+    said = _explain_decision(counting, smoke=verdict.intent is Intent.SMOKE)
     left_out = _count_parts(verdict) - _count_parts(counting)
     if not left_out:
         return said
@@ -133,7 +120,10 @@ def _explain_decision(verdict: Verdict, *, smoke: bool) -> str:
             triggers = _name_triggers(verdict)
             if smoke:
                 return f"What was observed is inconsistent with the target: {triggers}."
-            return f"{_count_triggers(verdict)} failed: {triggers}.{_name_undecided(verdict)}"
+            found = _list_parts(verdict)
+            left = [name for name, decision in found if decision is Decision.INCONCLUSIVE]
+            more = f" {len(left)} could not be decided: {join_few(left)}." if left else ""
+            return f"{_count_triggers(verdict)} failed: {triggers}.{more}"
         case Decision.INCONCLUSIVE:
             count = _count_triggers(verdict)
             # That nothing failed says something only where something was decided.
@@ -180,28 +170,16 @@ def _list_parts(verdict: Verdict) -> Iterator[tuple[str, Decision | None]]:
     yield from ((f"gate {one.gate}", one.decision) for one in gates)
 
 
-def _name_undecided(verdict: Verdict) -> str:
-    """Name what a FAIL leaves open, as a sentence after the one about what failed."""
-    left = [name for name, decision in _list_parts(verdict) if decision is Decision.INCONCLUSIVE]
-    return f" {len(left)} could not be decided: {join_few(left)}." if left else ""
-
-
 def _name_triggers(verdict: Verdict) -> str:
-    inputs = {one.criterion: one.by_input for one in verdict.findings if one.by_input}
-    names = [
-        f"{one.kind} {one.name}"
-        if one.kind in ("latency", "gate")
-        else one.name + _name_inputs(inputs.get(one.name, ()), verdict.decision)
-        for one in verdict.triggers
-    ]
+    """Name what decided, and on which inputs where each is decided on its own."""
+    parts, names = {one.criterion: one.by_input for one in verdict.findings}, []
+    for one in verdict.triggers:
+        named = f"{one.kind} {one.name}" if one.kind in ("latency", "gate") else one.name
+        # The verdict is that of the criterion, and the inputs with the same one are why.
+        inputs = () if named != one.name else parts.get(one.name, ())
+        worst = [part.input_id or "" for part in inputs if part.decision is verdict.decision]
+        names.append(f"{named} on {join_few(worst)}" if worst else named)
     return join_few(names)
-
-
-def _name_inputs(parts: Sequence[Finding], decision: Decision | None) -> str:
-    """Name which inputs decided, where each is decided on its own."""
-    # The verdict is that of the criterion, and the inputs with the same one are why.
-    worst = [part.input_id or "" for part in parts if part.decision is decision]
-    return f" on {join_few(worst)}" if worst else ""
 
 
 def _drop_advisory(record: RunRecord) -> RunRecord:
@@ -218,11 +196,8 @@ def _drop_advisory(record: RunRecord) -> RunRecord:
 def list_figures(record: RunRecord) -> Iterator[tuple[str, blocks.Cell | None]]:
     """List the run in a few numbers."""
     verdict = record.verdict
-    decided = [
-        (one.decision, bool(one.advisory))
-        for one in verdict.findings
-        if one.plan.standing.reported_at is None
-    ]
+    judging = (one for one in verdict.findings if one.plan.standing.reported_at is None)
+    decided = [(one.decision, bool(one.advisory)) for one in judging]
     advises = Dimension.LATENCY in verdict.advisory
     decided += [(one.decision, advises) for one in verdict.latency]
     reported = judge_facts.count_reported(verdict)
@@ -245,12 +220,9 @@ def list_figures(record: RunRecord) -> Iterator[tuple[str, blocks.Cell | None]]:
 
 def build_meaning_section(record: RunRecord) -> blocks.Section:
     """Return what the verdict claims and what not, and how often its rules err."""
-    claims = blocks.Columns(
-        blocks=(
-            blocks.Items(heading="What it says", items=tuple(_list_claims(record))),
-            blocks.Items(heading="What it does not say", items=tuple(_list_disclaimers(record))),
-        )
-    )
+    says, says_not = tuple(_list_claims(record)), tuple(_list_disclaimers(record))
+    lists = (("What it says", says), ("What it does not say", says_not))
+    claims = blocks.Columns(blocks=tuple(blocks.Items(heading=x, items=y) for x, y in lists))
     errors = _list_error_blocks(_drop_advisory(record))
     return blocks.Section(heading="What the verdict means", blocks=(claims, *errors))
 
@@ -288,7 +260,7 @@ def _list_disclaimers(record: RunRecord) -> Iterator[str]:
     if is_measured(record):
         yield "A baseline is an observation: what it means is decided when a test is held to it."
         return
-    if _is_soft(record):
+    if verdict.intent is Intent.SMOKE:
         yield (
             "A smoke run verifies nothing: a PASS is a direction, not a determination of "
             "compliance; a FAIL is to be taken seriously."
@@ -317,19 +289,14 @@ def _list_disclaimers(record: RunRecord) -> Iterator[str]:
         )
 
 
-def _list_error_rates(record: RunRecord) -> Iterator[tuple[Finding, RuleError]]:
-    """List the error rates of every criterion's rule, nominal and exact."""
-    for finding in record.verdict.findings:
-        if finding.alpha is not None and finding.decision is not None:
-            for error in characterize(finding.plan, record.plan.intent_of(finding.plan)).errors:
-                yield finding, error
-
-
 def _list_error_blocks(record: RunRecord) -> Iterator[blocks.Block]:
     """List the error rates in a table, with those over all criteria; nothing if there are none."""
-    rates = list(_list_error_rates(record))
+    found = (one for one in record.verdict.findings if one.alpha is not None and one.decision)
+    known = ((one, characterize(one.plan, record.plan.intent_of(one.plan))) for one in found)
+    rates = [(one, error) for one, characteristic in known for error in characteristic.errors]
     if not rates:
         return
+    said = list_error_sentences(bound_suite_errors([record.verdict]))
     heading = "How often the rules err"
     table = blocks.build_table(
         heading,
@@ -344,8 +311,8 @@ def _list_error_blocks(record: RunRecord) -> Iterator[blocks.Block]:
         words=(0, 1),
         is_headed=False,
     )
-    together = _write_envelopes(record)
-    notes = (blocks.Prose(paragraphs=(together,), tone="quiet"),) if together else ()
+    together = f"For the whole contract: {' '.join(said)}"
+    notes = (blocks.Prose(paragraphs=(together,), tone="quiet"),) if said else ()
     yield blocks.Section(heading=heading, blocks=(table, *notes))
 
 
@@ -360,9 +327,3 @@ def _write_exact(finding: Finding, error: RuleError) -> blocks.Cell:
     if error.allowed is None or is_within(error.actual, error.allowed):
         return exact
     return blocks.Value(text=f"{exact}, more than allowed", tone="broken")
-
-
-def _write_envelopes(record: RunRecord) -> str:
-    """Write the same over all parts of the contract, where there are several."""
-    said = list_error_sentences(bound_suite_errors([record.verdict]))
-    return f"For the whole contract: {' '.join(said)}" if said else ""

@@ -30,21 +30,18 @@ class Style(StrEnum):
     STRONG = "1"
 
 
-_TONES: dict[Tone, Style | None] = {
-    "plain": None,
+_TONES: dict[str, Style] = {
+    **dict.fromkeys(("fail", "broken"), Style.BAD),
+    **dict.fromkeys(("quiet", "limit"), Style.FAINT),
     "pass": Style.GOOD,
-    "fail": Style.BAD,
-    "broken": Style.BAD,
     "open": Style.OPEN,
-    "quiet": Style.FAINT,
-    "limit": Style.FAINT,
     "chosen": Style.STRONG,
 }
 
 
 def pick_style(tone: Tone) -> Style | None:
     """Return how a tone stands out on a terminal."""
-    return _TONES[tone]
+    return _TONES.get(tone)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,15 +85,13 @@ def read_capabilities(stream: TextIO, environ: Mapping[str, str] | None = None) 
         environ: The environment; the process's own where none is given.
     """
     variables = os.environ if environ is None else environ
-    terminal = _is_terminal(stream) and variables.get("TERM") != "dumb" and _obeys(variables)
+    # Consoles of Windows before its Terminal print escape codes instead of obeying them.
+    obeys = os.name != "nt" or bool(variables.get("WT_SESSION") or variables.get("TERM"))
+    terminal = _is_terminal(stream) and variables.get("TERM") != "dumb" and obeys
     width, height = read_size(stream) or (_columns(variables), ROWS)
-    return Capabilities(
-        live=terminal and not _is_set(variables, "CI"),
-        colour=_colour(variables, terminal),
-        unicode=_shows_unicode(stream),
-        width=width,
-        height=height,
-    )
+    live, colour = terminal and not _is_set(variables, "CI"), _colour(variables, terminal)
+    shows = _shows_unicode(stream)
+    return Capabilities(live=live, colour=colour, unicode=shows, width=width, height=height)
 
 
 def read_size(stream: TextIO) -> tuple[int, int] | None:
@@ -114,12 +109,6 @@ def _is_terminal(stream: TextIO) -> bool:
         return stream.isatty()
     except ValueError:  # closed
         return False
-
-
-def _obeys(variables: Mapping[str, str]) -> bool:
-    """Return whether a terminal takes escape sequences: on Windows only those that say so."""
-    # Consoles of Windows before its Terminal print the codes instead of obeying them.
-    return os.name != "nt" or bool(variables.get("WT_SESSION") or variables.get("TERM"))
 
 
 def _is_set(variables: Mapping[str, str], name: str) -> bool:

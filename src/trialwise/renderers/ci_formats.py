@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC
 from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -52,12 +52,8 @@ def render_github(suite: results.SuiteResults, *, file: str = "") -> str:
         found[level].append((title, message))
     # First, since GitHub shows the first ten notices and the totals must be among them.
     found[Level.NOTICE].insert(0, (f"trialwise: {suite.status}", suite.totals))
-    lines = [
-        _write_command(level, title, message, file)
-        for level, annotations in found.items()
-        for title, message in _limit(annotations)
-    ]
-    return "\n".join(lines) + "\n"
+    shown = ((level, one) for level, annotations in found.items() for one in _limit(annotations))
+    return "".join(f"{_write_command(level, *one, file)}\n" for level, one in shown)
 
 
 def render_gitlab(
@@ -113,10 +109,9 @@ def _describe_line(line: results.ResultLine) -> str:
     return " ".join(parts)
 
 
-def _list_lines(suite: results.SuiteResults) -> Iterator[results.ResultLine]:
+def _list_lines(suite: results.SuiteResults) -> list[results.ResultLine]:
     """List every line; inputs after everything else, since their criterion speaks for them."""
-    yield from (line for line in suite.results if line.kind is not results.LineKind.INPUT)
-    yield from (line for line in suite.results if line.kind is results.LineKind.INPUT)
+    return sorted(suite.results, key=lambda line: line.kind is results.LineKind.INPUT)
 
 
 def _list_annotations(suite: results.SuiteResults) -> Iterator[tuple[Level, str, str]]:
@@ -153,10 +148,10 @@ def _limit(annotations: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
 
 
 def _write_command(level: Level, title: str, message: str, file: str) -> str:
-    given = {"file": file, "title": title}
-    properties = ",".join(
-        f"{key}={_escape_property(value)}" for key, value in given.items() if value
-    )
+    # A colon or a comma would end a property.
+    given = ((key, _escape_message(value)) for key, value in (("file", file), ("title", title)))
+    quoted = ((key, text.replace(":", "%3A").replace(",", "%2C")) for key, text in given if text)
+    properties = ",".join(f"{key}={text}" for key, text in quoted)
     body = "%0A".join(_escape_message(line) for line in message.split("\n"))
     return f"::{level} {properties}::{body}"
 
@@ -164,11 +159,6 @@ def _write_command(level: Level, title: str, message: str, file: str) -> str:
 def _escape_message(text: str) -> str:
     """Text as a command's message: no line break is left that could begin another command."""
     return make_visible(text).replace("%", "%25")
-
-
-def _escape_property(text: str) -> str:
-    """Text as the value of a command's property, which a colon or a comma would end."""
-    return _escape_message(text).replace(":", "%3A").replace(",", "%2C")
 
 
 #: What readers of version 13, which know no escapes, would take for a directive.
@@ -211,16 +201,10 @@ def _sequence(key: str, items: list[str]) -> Iterator[str]:
 
 
 def _group(group: results.FailureGroup) -> str:
-    values = {
-        "count": group.count,
-        "what": group.title,
-        "explanation": group.explanation,
-        "evidence": group.evidence,
-        "input": group.input_id,
-        "trial": group.trial,
-        "seed": group.seed,
-        **{key: text for key, text in group.exchange if key in ("expected", "reply")},
-    }
+    fields = {"count": "count", "what": "title", "explanation": "explanation"}
+    fields |= {"evidence": "evidence", "input": "input_id", "trial": "trial", "seed": "seed"}
+    values = {name: getattr(group, field) for name, field in fields.items()}
+    values |= {key: text for key, text in group.exchange if key in ("expected", "reply")}
     if group.asked:
         values["asked"] = group.asked
     return "{" + ", ".join(f"{key}: {_scalar(value)}" for key, value in values.items()) + "}"
@@ -281,24 +265,20 @@ def _element(tag: str, text: str = "", **attributes: object) -> ET.Element:
 def _suite(run: results.RunResults) -> ET.Element:
     red = [line for line in run.results if line.is_red]
     failures = sum(line.status is results.Status.FAIL for line in red)
-    suite = _element(
-        "testsuite",
-        name=run.contract,
-        tests=len(run.results) + len(run.repeated),
-        failures=failures,
-        errors=len(red) - failures,
-        skipped=sum(not one.passed for one in run.repeated),
-        time=_seconds(run.seconds),
-    )
+    tests, errors = len(run.results) + len(run.repeated), len(red) - failures
+    counts = {"tests": tests, "failures": failures, "errors": errors}
+    counts["skipped"] = sum(not one.passed for one in run.repeated)
+    suite = _element("testsuite", "", name=run.contract, **counts, time=_seconds(run.seconds))
     if run.started_at is not None:
-        suite.set("timestamp", _moment(run.started_at))
+        # In UTC: the schema of JUnit has no place for a time zone.
+        moment = run.started_at.astimezone(UTC) if run.started_at.tzinfo else run.started_at
+        suite.set("timestamp", moment.isoformat(timespec="seconds"))
     # What is only reported is no test case: it would count as a test that passed.
     reported = {line.name: line.summary for line in run.reported}
-    numbers = {
-        name if name.startswith(line.name) else f"{line.name}.{name}": value
-        for line in run.reported
-        for name, value in line.facts.items()
-    }
+    numbers: dict[str, object] = {}
+    for line in run.reported:
+        for name, value in line.facts.items():
+            numbers[name if name.startswith(line.name) else f"{line.name}.{name}"] = value
     suite.append(_properties({**run.facts, **reported, **numbers}))
     suite.extend(_case(line) for line in run.results)
     suite.extend(_repeated_case(one, run.contract) for one in run.repeated)
@@ -361,13 +341,6 @@ def _seconds(value: float) -> str:
     return f"{value:.3f}"
 
 
-def _moment(at: datetime) -> str:
-    """In UTC to the second, as the format's readers expect it."""
-    # The schema of JUnit has no place for a time zone.
-    moment = at.astimezone(UTC) if at.tzinfo is not None else at
-    return moment.isoformat(timespec="seconds")
-
-
 # --- Plain values as JSON text that is safe to show -----------------------------------------------
 
 _BEYOND_ASCII = re.compile(r"[^ -~\n]")
@@ -393,11 +366,7 @@ def _escape(found: re.Match[str]) -> str:
     one = found.group()
     if one.isprintable():
         return one
-    code = ord(one)
-    if 0xD800 <= code <= 0xDFFF:
-        return f"\\\\u{code:04x}"
-    if code <= 0xFFFF:
-        return f"\\u{code:04x}"
-    # JSON escapes what lies beyond the basic plane as a pair of surrogates (RFC 8259, 7).
-    code -= 0x10000
-    return f"\\u{0xD800 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"
+    # What lies beyond the basic plane becomes a pair of surrogates (RFC 8259, 7); half of a pair
+    # alone is no character.
+    escape = json.dumps(one)[1:-1]
+    return f"\\{escape}" if "\ud800" <= one <= "\udfff" else escape

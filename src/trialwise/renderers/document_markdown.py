@@ -183,14 +183,16 @@ def _list_leaf(block: blocks.Block) -> Iterator[str]:
                 text = "".join(one.text for one in pieces)
                 yield f"- {write_inline(title)} {write_code(text)}"
         case blocks.Cards():
-            cards = (
-                f"- **{write_inline(one.label)}** {write_inline(one.name)}: "
-                f"{write_inline(one.text, LONGEST_SENTENCE)}"
-                for one in block.cards
-            )
+            texts = (write_inline(one.text, LONGEST_SENTENCE) for one in block.cards)
+            names = (f"**{write_inline(x.label)}** {write_inline(x.name)}" for x in block.cards)
+            cards = (f"- {name}: {text}" for name, text in zip(names, texts, strict=True))
             yield from limit_lines(cards, "- **{} more**")
         case _:
             return
+
+
+#: Blocks whose headings are shown above them.
+_HEADED = (blocks.Table, Strips, Chart, blocks.Items, blocks.Facts, blocks.Prose)
 
 
 def _list_inside(parts: Iterable[blocks.Block], heading: str = "") -> Iterator[str]:
@@ -200,34 +202,19 @@ def _list_inside(parts: Iterable[blocks.Block], heading: str = "") -> Iterator[s
             yield ""
         # A table below a section of the same name would say it twice.
         own = getattr(block, "heading", "") if getattr(block, "is_headed", True) else ""
-        shown = isinstance(
-            block, blocks.Table | Strips | Chart | blocks.Items | blocks.Facts | blocks.Prose
-        )
-        if shown and own not in ("", heading):
+        if isinstance(block, _HEADED) and own not in ("", heading):
             yield f"**{write_inline(own)}**"
             yield ""
         yield from _list_lines(block)
 
 
-def _read_table(block: blocks.Table | Strips | Chart) -> blocks.Table:
-    """Return the numbers of a picture as a table."""
-    match block:
-        case Strips():
-            rows = tuple(
-                blocks.Row(cells=(blocks.Name(one.name), one.value, one.interval))
-                for one in block.rows
-            )
-            columns = ("", block.axis.label, "interval")
-            return blocks.Table(heading=block.heading, columns=columns, rows=rows)
-        case Chart():
-            rows = tuple(blocks.Row(cells=row) for row in block.rows)
-            return blocks.Table(heading=block.heading, columns=block.columns, rows=rows)
-        case _:
-            return block
-
-
-def _list_table(block: blocks.Table | Strips | Chart) -> Iterator[str]:
-    table = _read_table(block)
+def _list_table(table: blocks.Table | Strips | Chart) -> Iterator[str]:
+    """List the rows of a table; of a picture, its numbers."""
+    if isinstance(table, Strips):
+        strips = ((blocks.Name(one.name), one.value, one.interval) for one in table.rows)
+        table = blocks.list_rows(strips, ("", table.axis.label, "interval"), words=(0,))
+    elif isinstance(table, Chart):
+        table = blocks.list_rows(table.rows, table.columns, words=(0,))
     # A column of pictures has nothing to say here.
     rows = [[_write_cell(cell) for cell in row.cells] for row in table.rows]
     kept = [i for i in range(len(table.columns)) if i == 0 or any(row[i] for row in rows)]
@@ -265,4 +252,4 @@ def _write_cell(cell: blocks.Cell) -> str:
         case tuple():
             return " ".join(_write_cell(one) for one in cell)
         case _:  # a strip is a picture, and its numbers stand beside it
-            return write_inline(cell.text) if isinstance(cell, blocks.Link | blocks.Name) else ""
+            return write_inline(cell.text) if isinstance(cell, blocks.Name) else ""

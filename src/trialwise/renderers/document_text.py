@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise, zip_longest
+from itertools import chain, pairwise, zip_longest
 
 from trialwise.documents import blocks
 from trialwise.documents.charts import Axis, Chart, Ink, Place, Strip, Strips, find_share
@@ -17,7 +17,7 @@ from trialwise.renderers.capabilities import Capabilities, Style, pick_style
 INDENT, GAP = "  ", "  "
 
 
-#: The column of terms; a longer term is shortened, so that values stay aligned.
+#: The column of terms. A longer term is shortened, so that values stay aligned.
 _TERM = 26
 
 
@@ -114,9 +114,8 @@ class TextWriter:
             case blocks.Cards():
                 for card in block.cards:
                     words = [card.label, card.name, *(one.word for one in card.badges)]
-                    yield from self.fill(
-                        (f"{self.able.dot.join(words)}:", card.text), f"{INDENT}- "
-                    )
+                    start = f"{self.able.dot.join(words)}:"
+                    yield from self.fill((start, card.text), f"{INDENT}- ")
             case _:
                 # Other details are for those who ask; timelines are for a browser.
                 return
@@ -198,7 +197,7 @@ def flatten_cell(cell: blocks.Cell, able: Capabilities, *, lines: bool = False) 
             text = cell.word
         case blocks.Value():
             text = f"{cell.text} {cell.note}".strip() + (" !" if cell.mark else "")
-        case blocks.Link() | blocks.Name():
+        case blocks.Name():
             text = cell.text
         case blocks.Verbatim():
             text = f"{cell.heading}: {cell.text}"
@@ -223,7 +222,10 @@ def write_table(table: blocks.Table, able: Capabilities, width: int) -> Iterator
     # A column of pictures has nothing to say in a terminal.
     kept = [i for i in range(len(titles)) if i == 0 or any(row[i] for row in rows)]
     words = [place for place, i in enumerate(kept) if i == 0 or i in table.words]
-    heads = [_sink([titles[i] for i in kept])] if any(titles) else []
+    # Column headings stand on the rows: those of few lines begin lower.
+    split = [titles[i].split("\n") for i in kept]
+    depth = max(map(len, split))
+    heads = [[[""] * (depth - len(one)) + one for one in split]] if any(titles) else []
     styles: list[list[Style | None]] = [[None] * len(kept) for _ in heads]
     styles += [[_pick_style(row.cells[i], row.tone) for i in kept] for row in table.rows]
     grid = [*heads, *([row[i].split("\n") for i in kept] for row in rows)]
@@ -240,13 +242,6 @@ def write_table(table: blocks.Table, able: Capabilities, width: int) -> Iterator
                 yield indent + GAP.join(cells)
 
 
-def _sink(titles: Sequence[str]) -> list[list[str]]:
-    """Column headings as lines, the short ones at the bottom."""
-    lines = [title.split("\n") for title in titles]
-    depth = max(map(len, lines))
-    return [[""] * (depth - len(one)) + one for one in lines]
-
-
 def _pick_style(cell: blocks.Cell, tone: blocks.Tone) -> Style | None:
     if isinstance(cell, blocks.Badge):
         return pick_style(cell.tone)
@@ -257,20 +252,17 @@ def _wrap_last(grid: list[list[list[str]]], width: int) -> list[list[list[str]]]
     """Wrap the grid with its last column in lines that fit beside the others."""
     others = _measure([row[:-1] for row in grid])
     room = max(_NARROWEST_COLUMN, width - sum(others) - len(GAP) * len(others))
-    return [
-        [*row[:-1], [short for line in row[-1] for short in _break(line, room)]] for row in grid
-    ]
+    for row in grid:
+        # A line that fits stays as it is, with its indentation.
+        broken = ([one] if count_cells(one) <= room else wrap_text(one, room) for one in row[-1])
+        row[-1] = [*chain.from_iterable(broken)]
+    return grid
 
 
 def _measure(grid: list[list[list[str]]]) -> list[int]:
     """Measure the widest line of each column."""
     columns = zip(*grid, strict=True)
     return [max(count_cells(line) for cell in column for line in cell) for column in columns]
-
-
-def _break(line: str, room: int) -> list[str]:
-    """A line that fits stays as it is, with its indentation."""
-    return [line] if count_cells(line) <= room else wrap_text(line, room)
 
 
 def _cut_strips(widths: Sequence[int], width: int) -> Iterator[list[int]]:
@@ -388,17 +380,23 @@ def _write_axis(chart: Chart, unicode: bool) -> Iterator[str]:
     ticks = [(value, _write_tick(value, chart.x)) for value in (chart.x.low, chart.x.high)]
     ticks += [(guide.value, guide.label) for guide in chart.guides if guide.axis == "x"]
     rule = ["─" if unicode else "-"] * COLUMNS
-    labels = [" "] * (COLUMNS + 8)
     # The guides first: where labels would run into each other, the ends give way.
-    for value, label in reversed(ticks):
-        column = round((COLUMNS - 1) * chart.x.place(value))
+    placed = [(round((COLUMNS - 1) * chart.x.place(value)), label) for value, label in ticks[::-1]]
+    for column, _ in placed:
         rule[column] = "┬" if unicode else "+"
-        start = max(0, min(column - len(label) // 2, len(labels) - len(label)))
-        if not "".join(labels[max(0, start - 1) : start + len(label) + 1]).strip():
-            labels[start : start + len(label)] = label
     yield " " * _MARGIN + ("└" if unicode else "+") + "".join(rule)
-    yield (" " * (_MARGIN + 1) + "".join(labels)).rstrip()
+    yield f"{' ' * (_MARGIN + 1)}{_place_labels(placed, COLUMNS + 8)}".rstrip()
     yield " " * (_MARGIN + 1) + chart.x.label
+
+
+def _place_labels(labels: Iterable[tuple[int, str]], across: int) -> str:
+    """Write each label under its column; one that has no room is left out."""
+    cells = [" "] * across
+    for column, label in labels:
+        start = max(0, min(column - len(label) // 2, across - len(label)))
+        if not "".join(cells[max(0, start - 1) : start + len(label) + 1]).strip():
+            cells[start : start + len(label)] = label
+    return "".join(cells)
 
 
 # --- Intervals on one scale, drawn with characters: a forest plot for a terminal or a log ---------
@@ -447,9 +445,8 @@ def _draw(strip: Strip, across: int, able: Capabilities) -> str:
         cells[place(strip.need)] = need
     if strip.high > strip.low:
         low, high = place(strip.low), place(strip.high)
-        cells[low : high + 1] = [
-            line if one in (" ", other) else one for one in cells[low : high + 1]
-        ]
+        covered = cells[low : high + 1]
+        cells[low : high + 1] = [line if one in (" ", other) else one for one in covered]
         cells[low] = left if strip.low >= strip.span[0] else below
         cells[high] = right if strip.high <= strip.span[1] else above
     cells[place(strip.value)] = dot
@@ -457,16 +454,11 @@ def _draw(strip: Strip, across: int, able: Capabilities) -> str:
 
 
 def _write_scale(strips: Strips, across: int, able: Capabilities) -> str:
-    """Write the ticks of the scale, each under its place; one that has no room is left out."""
-    cells = [" "] * across
-    for value, text in strips.axis.list_ticks(most=6):
-        shown = able.show(text)
-        middle = round((across - 1) * strips.axis.place(value))
-        start = max(0, min(middle - len(shown) // 2, across - len(shown)))
-        if not "".join(cells[max(0, start - 1) : start + len(shown) + 1]).strip():
-            cells[start : start + len(shown)] = shown
-    label = able.show(strips.axis.label)
-    return f"{''.join(cells)}{GAP}{label}".rstrip()
+    """Write the ticks of the scale, each under its place."""
+    axis = strips.axis
+    ticks = axis.list_ticks(most=6)
+    placed = [(round((across - 1) * axis.place(value)), able.show(text)) for value, text in ticks]
+    return f"{_place_labels(placed, across)}{GAP}{able.show(axis.label)}".rstrip()
 
 
 def _write_ends(ends: Sequence[str], across: int, able: Capabilities) -> str:

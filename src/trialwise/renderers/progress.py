@@ -20,14 +20,8 @@ from trialwise.engine import ports
 from trialwise.model.claim import Intent
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.procedures.registry import procedure_of
+from trialwise.renderers import progress_status
 from trialwise.renderers.capabilities import Capabilities, read_capabilities, read_size
-from trialwise.renderers.progress_status import (
-    ArmsStanding,
-    Snapshot,
-    headline,
-    status_block,
-    status_line,
-)
 
 # --- Displays: frames, a clock that ticks, and a clean end ---------------------------------------
 
@@ -46,18 +40,15 @@ class _Display:
 
     Args:
         stream: Where text goes.
-        capabilities: What it can show; ASCII where not given.
+        able: What it can show; ASCII where not given.
         clock: Time; the machine's own where none is given.
     """
 
     def __init__(
-        self,
-        stream: TextIO,
-        capabilities: Capabilities | None = None,
-        clock: ports.Clock | None = None,
+        self, stream: TextIO, able: Capabilities | None = None, clock: ports.Clock | None = None
     ) -> None:
         self._stream: TextIO | None = stream
-        self._able = capabilities or Capabilities()
+        self._able = able or Capabilities()
         self._clock = clock or ports.SystemClock()
         self._began = 0.0
 
@@ -108,7 +99,9 @@ class TerminalProgress(_Display):
     ) -> None:
         super().__init__(stream, capabilities, clock)
         self._tick_s, self._is_shared = tick_s, is_shared
-        self._running: dict[object, tuple[float, Snapshot | ArmsStanding]] = {}
+        self._running: dict[
+            object, tuple[float, progress_status.Snapshot | progress_status.ArmsStanding]
+        ] = {}
         """When each run, or the arms together, began, and how it stands."""
         self._drawn_at = 0.0
         self._frame: list[int] = []
@@ -120,22 +113,23 @@ class TerminalProgress(_Display):
     def tick(self) -> None:
         """Draw the same standing a moment later."""
         with self._lock:
-            self._pass_time()
+            now = self._clock.monotonic()
+            for run, (began, snapshot) in self._running.items():
+                self._running[run] = began, replace(snapshot, elapsed_s=now - began)
             self._draw()
 
     def _begin(self) -> None:
         """Start the clock; until it is cleared the display ticks."""
         self._began = self._clock.monotonic()
-        if self._tick_s is not None:
-            self._over = threading.Event()
-            # A daemon: a process that ends must not wait for a clock on a screen.
-            threading.Thread(
-                target=self._tick_until, args=(self._over, self._tick_s), daemon=True
-            ).start()
+        self._over = over = threading.Event()
 
-    def _tick_until(self, over: threading.Event, tick_s: float) -> None:
-        while not over.wait(tick_s):
-            self.tick()
+        def keep_ticking() -> None:
+            while not over.wait(self._tick_s):
+                self.tick()
+
+        if self._tick_s is not None:
+            # A daemon: a process that ends must not wait for a clock on a screen.
+            threading.Thread(target=keep_ticking, daemon=True).start()
 
     def _clear(self) -> None:
         self._over.set()
@@ -144,18 +138,14 @@ class TerminalProgress(_Display):
             self._write(f"{self._home()}{_CLEAR_BELOW}{_SHOW}")
             self._frame = []
 
-    def _is_due(self) -> bool:
-        return self._clock.monotonic() - self._drawn_at >= FRAME_S
-
     def _draw(self, *, now: bool = False) -> None:
-        if not (now or self._is_due()):
+        if not (now or self.wants_arms()):
             return
-        moment = self._clock.monotonic()
         self._measure()
         lines = self._list_lines()
         if not lines:
             return
-        self._drawn_at = moment
+        self._drawn_at = self._clock.monotonic()
         text = f"{_CLEAR_LINE}\r\n".join(written for _, written in lines)
         home = self._home()
         self._frame = [count_cells(plain) for plain, _ in lines]
@@ -193,17 +183,17 @@ class TerminalProgress(_Display):
             if isinstance(event, ports.RunStarted):
                 if not self._running:
                     self._begin()
-                self._running[run] = now, Snapshot.at_start(event)
+                self._running[run] = now, progress_status.Snapshot.at_start(event)
                 self._draw(now=True)
             elif run in self._running:
                 began, snapshot = self._running[run]
-                assert isinstance(snapshot, Snapshot)
+                assert isinstance(snapshot, progress_status.Snapshot)
                 self._running[run] = began, snapshot.after(event, elapsed_s=now - began)
                 # A decision is what somebody waits for; everything else may wait for the next
                 # frame.
                 self._draw(now=isinstance(event, ports.CriterionDecided))
 
-    def show(self, standing: ArmsStanding) -> None:
+    def show(self, standing: progress_status.ArmsStanding) -> None:
         """Take note of how several arms stand, and draw if it is time."""
         with self._lock:
             # The first frame at once: a service may take minutes for its first reply.
@@ -215,8 +205,8 @@ class TerminalProgress(_Display):
             self._draw(now=is_first)
 
     def wants_arms(self) -> bool:
-        """Return whether a standing of arms would be drawn now: making one takes a while."""
-        return self._is_due()
+        """Return whether a standing would be drawn now: making one takes a while."""
+        return self._clock.monotonic() - self._drawn_at >= FRAME_S
 
     def forget(self, run: object) -> None:
         """Take the lines of a run away; the last one ends the display."""
@@ -227,18 +217,16 @@ class TerminalProgress(_Display):
             elif known is not None:
                 self._draw(now=True)
 
-    def _pass_time(self) -> None:
-        now = self._clock.monotonic()
-        for run, (began, snapshot) in self._running.items():
-            self._running[run] = began, replace(snapshot, elapsed_s=now - began)
-
     def _list_lines(self) -> list[tuple[str, str]]:
         shown = [snapshot for _, snapshot in self._running.values()]
         if self._is_shared:
             room = max(1, self._able.height - 1)
-            runs = [one for one in shown if isinstance(one, Snapshot)]
-            return [status_line(one, self._able) for one in runs[:room]]
-        return [line for one in shown for line in status_block(one, self._able)]
+            runs = [one for one in shown if isinstance(one, progress_status.Snapshot)]
+            return [
+                progress_status.draw_line(progress_status.head_line(one, self._able), self._able)
+                for one in runs[:room]
+            ]
+        return [line for one in shown for line in progress_status.status_block(one, self._able)]
 
 
 class _OneOfSeveral:
@@ -262,7 +250,7 @@ class LineProgress(_Display):
     _name = "run"
     _told_at = 0.0
     _step, _most = 0, 1
-    _snapshot: Snapshot | None = None
+    _snapshot: progress_status.Snapshot | None = None
     _decided: frozenset[str] = frozenset()
     """The tests or arms that had their line."""
     _is_new = True
@@ -283,15 +271,15 @@ class LineProgress(_Display):
         """Write a line."""
         self._write(f"{self._able.show(self._name, _NAME)}: {self._able.show(text)}\n")
 
-    def would_be_due(self, done: int) -> bool:
+    def wants_trial(self, trials: int) -> bool:
         """Return whether a line about this many trials is due: after a tenth or a while."""
         # CI servers end jobs that print nothing for some minutes.
         is_quiet = self._clock.monotonic() - self._told_at >= QUIET_S
-        return is_quiet or STEPS * done // self._most != self._step
+        return is_quiet or STEPS * trials // self._most != self._step
 
     def is_due(self, done: int) -> bool:
         """Return whether a line is due, which the caller then writes."""
-        if not self.would_be_due(done):
+        if not self.wants_trial(done):
             return False
         self._step, self._told_at = STEPS * done // self._most, self._clock.monotonic()
         return True
@@ -302,7 +290,7 @@ class LineProgress(_Display):
     def on_event(self, event: ports.Event) -> None:
         """Write a line about one event, if it is worth one."""
         if isinstance(event, ports.RunStarted):
-            self._snapshot = Snapshot.at_start(event)
+            self._snapshot = progress_status.Snapshot.at_start(event)
             snapshot = self._snapshot
             self.begin(snapshot.plan.contract, snapshot.most_trials, snapshot.trials)
             for line in _opening(event):
@@ -317,21 +305,16 @@ class LineProgress(_Display):
             elif isinstance(event, ports.RunEnded):
                 self.say(_closing(event, snapshot))
             elif self.is_due(snapshot.trials):
-                self.say(", ".join([*headline(snapshot), *_standings(snapshot)]))
+                self.say(", ".join([*progress_status.headline(snapshot), *_standings(snapshot)]))
 
-    def wants_trial(self, trials: int) -> bool:
-        """Return whether a line is due: what happens between two lines is not shown."""
-        return self.would_be_due(trials)
-
-    def show(self, standing: ArmsStanding) -> None:
+    def show(self, standing: progress_status.ArmsStanding) -> None:
         """Write a line about what is new of several arms, if it is worth one."""
         is_first, self._is_new, unit = self._is_new, False, standing.unit
         if is_first:
             self.begin(standing.title, standing.most, standing.done)
             again = f", {numbers.as_count(standing.trials, 'trial')} already run"
-            self.say(
-                f"at most {numbers.as_count(standing.most, unit)}{again * (standing.trials > 0)}"
-            )
+            most = numbers.as_count(standing.most, unit)
+            self.say(f"at most {most}{again * (standing.trials > 0)}")
         for one in standing.rows:
             # A log says each outcome once, when it comes.
             if one.outcome is not None and one.name not in self._decided:
@@ -436,7 +419,7 @@ def _word_decision(event: ports.CriterionDecided) -> str:
     )
 
 
-def _standings(snapshot: Snapshot) -> Iterator[str]:
+def _standings(snapshot: progress_status.Snapshot) -> Iterator[str]:
     """Yield the rates of what is open, and how much is not."""
     # What is decided had a line of its own when that happened.
     still_open = [one for one in snapshot.standings if one.decision is None]
@@ -452,7 +435,7 @@ def _standings(snapshot: Snapshot) -> Iterator[str]:
         yield f"{done} of {len(snapshot.standings)} decided"
 
 
-def _closing(event: ports.RunEnded, snapshot: Snapshot) -> str:
+def _closing(event: ports.RunEnded, snapshot: progress_status.Snapshot) -> str:
     spent = event.spending
     cost = f", {numbers.as_money(spent.usd)}" if spent.usd is not None else ""
     why = f": {event.message}" if event.message else ""

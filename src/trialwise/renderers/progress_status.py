@@ -9,14 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from trialwise.documents.numbers import (
-    as_count,
-    as_duration,
-    as_ends,
-    as_level,
-    as_money,
-    as_observed,
-)
+from trialwise.documents import numbers
 from trialwise.documents.printable import clip, count_cells, pad
 from trialwise.documents.results import Status
 from trialwise.engine import ports
@@ -72,23 +65,15 @@ class Snapshot:
 
     def after(self, event: ports.Event, *, elapsed_s: float) -> Snapshot:
         """Return the run after one more event."""
-        if isinstance(event, ports.TrialDone):
-            # Spelled out: this runs after every trial, and `replace` takes twice as long.
-            return Snapshot(
-                plan=self.plan,
-                standings=event.standings,
-                spending=event.spending,
-                in_flight=event.in_flight,
-                resumed=self.resumed,
-                elapsed_s=elapsed_s,
-            )
         known = replace(self, elapsed_s=elapsed_s)
-        if isinstance(event, ports.CriterionDecided):
-            new = event.standing
-            changed = tuple(new if x.criterion == new.criterion else x for x in self.standings)
-            return replace(known, standings=changed)
-        if isinstance(event, ports.RunEnded):
-            return replace(known, spending=event.spending, in_flight=0)
+        if isinstance(event, ports.TrialDone):
+            known.standings, known.in_flight = event.standings, event.in_flight
+            known.spending = event.spending
+        elif isinstance(event, ports.CriterionDecided):
+            new = {event.standing.criterion: event.standing}
+            known.standings = tuple(new.get(one.criterion, one) for one in self.standings)
+        elif isinstance(event, ports.RunEnded):
+            known.spending, known.in_flight = event.spending, 0
         return known
 
     @property
@@ -151,10 +136,10 @@ class ArmsStanding:
     def list_facts(self) -> Iterator[str]:
         """Yield facts about all arms together, most wanted first."""
         yield f"{self.done:,}/{self.most:,} {self.unit}s"
-        yield as_count(self.trials, "trial")
-        yield as_duration(self.elapsed_s) if self.elapsed_s >= 1 else "0 s"
+        yield numbers.as_count(self.trials, "trial")
+        yield numbers.as_duration(self.elapsed_s) if self.elapsed_s >= 1 else "0 s"
         if self.usd is not None:
-            yield as_money(self.usd)
+            yield numbers.as_money(self.usd)
         decided = sum(one.outcome is not None for one in self.rows)
         if decided:
             yield f"{decided} of {len(self.rows)} decided"
@@ -163,12 +148,12 @@ class ArmsStanding:
 def headline(snapshot: Snapshot) -> Iterator[str]:
     """Facts about the whole run, most wanted first."""
     yield f"{snapshot.trials:,}/{snapshot.most_trials:,} trials"
-    yield as_duration(snapshot.elapsed_s) if snapshot.elapsed_s >= 1 else "0 s"
+    yield numbers.as_duration(snapshot.elapsed_s) if snapshot.elapsed_s >= 1 else "0 s"
     left = snapshot.time_left_s
     if left is not None:
-        yield f"at most {as_duration(max(left, 1.0))} left"
+        yield f"at most {numbers.as_duration(max(left, 1.0))} left"
     if snapshot.spending.usd is not None:
-        yield as_money(snapshot.spending.usd)
+        yield numbers.as_money(snapshot.spending.usd)
 
 
 def open_end(plan: CriterionPlan, standing: ports.CriterionStanding) -> str:
@@ -200,7 +185,7 @@ def status_block(snapshot: Snapshot | ArmsStanding, able: Capabilities) -> list[
         plans = {one.criterion: one for one in snapshot.plan.criteria}
         shown, notes = _select(snapshot.standings, able.height - 3)
         rows = [_list_cells(plans.get(one.criterion), one, able) for one in shown]
-        lines = [_head(snapshot, able), *_align(rows, [one.decision for one in shown])]
+        lines = [head_line(snapshot, able), *_align(rows, [one.decision for one in shown])]
         if able.width > _WIDE and any(row[-2] for row in rows):
             notes.append("intervals of the counts so far, descriptive")
         if notes:
@@ -215,11 +200,6 @@ def _list_arms(standing: ArmsStanding, able: Capabilities) -> list[Line]:
     # An outcome may be good or bad news, by the question that was asked.
     decisions = [one.decision for one in standing.rows]
     return [_join(standing.title, standing.list_facts(), able), *_align(rows, decisions, marked=2)]
-
-
-def status_line(snapshot: Snapshot, able: Capabilities) -> tuple[str, str]:
-    """Return the first of these lines alone, for a run that is shown beside others."""
-    return draw_line(_head(snapshot, able), able)
 
 
 def draw_line(line: Line, able: Capabilities) -> tuple[str, str]:
@@ -238,11 +218,12 @@ def draw_line(line: Line, able: Capabilities) -> tuple[str, str]:
     return plain, written
 
 
-def _head(snapshot: Snapshot, able: Capabilities) -> Line:
+def head_line(snapshot: Snapshot, able: Capabilities) -> Line:
+    """Return the first of these lines, which stands alone for a run beside others."""
     facts = [*headline(snapshot)]
     budget, most = snapshot.plan.options.budget.usd, snapshot.most_trials
     if budget is not None and snapshot.spending.usd is not None:
-        facts[-1] += f" of {as_money(budget)}"
+        facts[-1] += f" of {numbers.as_money(budget)}"
     if snapshot.in_flight:
         facts.append(f"{snapshot.in_flight} in flight")
     full = min(_BAR, _BAR * snapshot.trials // most) if most else _BAR
@@ -263,11 +244,8 @@ def _select(
     if len(standings) <= most:
         return standings, []
     still_open = [one for one in standings if one.decision is None]
-    counts = [
-        f"{sum(one.decision is decision for one in standings)} {decision}"
-        for decision in Decision
-        if any(one.decision is decision for one in standings)
-    ]
+    found = [one.decision for one in standings]
+    counts = [f"{found.count(one)} {one}" for one in Decision if one in found]
     if len(still_open) > most:
         counts.append(f"{len(still_open) - most} more open")
     return still_open[:most], counts
@@ -281,7 +259,7 @@ def _list_cells(
     name = able.show(standing.criterion, _LONGEST_NAME)
     if not trials:
         return name, "waiting" if decision is None else decision.value, "", "", "", ""
-    rate, count = as_observed(passed / trials), f"{passed:,}/{trials:,}"
+    rate, count = numbers.as_observed(passed / trials), f"{passed:,}/{trials:,}"
     if not standing.has_rate:
         rate, count = "", f"{trials:,}"
     interval = ""
@@ -293,7 +271,7 @@ def _list_cells(
         tally = Tally(trials=trials, passed=passed)
         found = decision_interval(plan, tally, plan.rule or "exact")
         if found is not None:
-            interval = f"{as_ends(found)} ({as_level(found.confidence or 0.0)})"
+            interval = f"{numbers.as_ends(found)} ({numbers.as_level(found.confidence or 0.0)})"
     hint = open_end(plan, standing) if plan is not None and decision is None else ""
     return name, "open" if decision is None else decision.value, rate, count, interval, hint
 

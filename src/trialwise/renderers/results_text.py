@@ -53,23 +53,15 @@ def render_results(
         folders: Where the runs are kept; a path is never shortened.
     """
     page = _Page(capabilities or Capabilities())
-    lines = [
-        *page.draw_headlines(suite.runs),
-        *page.draw_lines(suite.runs),
-        *page.draw_outcome(suite, folders),
-        *page.draw_failures(suite),
-        *page.draw_notes(suite),
-    ]
-    return "\n".join(lines) + "\n"
+    lines = [*page.draw_headlines(suite.runs), *page.draw_lines(suite.runs)]
+    lines += [*page.draw_outcome(suite, folders), *page.draw_failures(suite)]
+    return "\n".join([*lines, *page.draw_notes(suite)]) + "\n"
 
 
 def _summary_lines(run: results.RunResults) -> list[results.ResultLine]:
     """Return the lines worth showing: neither inputs nor the run itself have one."""
-    return [
-        line
-        for line in run.lines
-        if line.kind not in (results.LineKind.INPUT, results.LineKind.RUN)
-    ]
+    hidden = (results.LineKind.INPUT, results.LineKind.RUN)
+    return [line for line in run.lines if line.kind not in hidden]
 
 
 class _Page(TextWriter):
@@ -83,9 +75,8 @@ class _Page(TextWriter):
 
     def draw_lines(self, runs: Sequence[results.RunResults]) -> list[str]:
         """Draw every contract's heading and lines, in one alignment."""
-        blocks = [
-            (self._draw_heading(run), [*map(self._show, _summary_lines(run))]) for run in runs
-        ]
+        shown = ((run, [*map(self._show, _summary_lines(run))]) for run in runs)
+        blocks = [(self._draw_heading(run), lines) for run, lines in shown]
         every = [line for _, lines in blocks for line in lines]
         table = [line for line in every if line.figures]
         marks = max((count_cells(line.badge) for line in table), default=4)
@@ -96,12 +87,12 @@ class _Page(TextWriter):
         room = self.width - len(INDENT) - len(GAP) - longest
         name = min(max((count_cells(line.name) for line in every), default=0), _LONGEST_NAME, room)
         name, widths = self._fit_widths(name, marks, widths)
-        return [
-            text
-            for heading, lines in blocks
-            for part in (heading, *(self._draw(line, name, marks, widths) for line in lines))
-            for text in part
-        ]
+        drawn: list[str] = []
+        for heading, lines in blocks:
+            drawn += heading
+            for line in lines:
+                drawn += self._draw(line, name, marks, widths)
+        return drawn
 
     def _draw_heading(self, run: results.RunResults) -> list[str]:
         name = self.able.show(run.contract or "contract", self.width)
@@ -115,14 +106,9 @@ class _Page(TextWriter):
     def _show(self, line: results.ResultLine) -> _Line:
         word = line.word if line.kind is results.LineKind.CRITERION else line.label
         figures = () if line.sentence or line.figures is None else line.figures.columns
-        return _Line(
-            name=self.able.show(line.name),
-            badge=self.able.show(word),
-            style=pick_style(line.tone),
-            figures=tuple(map(self.able.show, figures)),
-            sentence=self.able.show(line.sentence),
-            below=line.below,
-        )
+        name, badge, sentence = map(self.able.show, (line.name, word, line.sentence))
+        shown, style = tuple(map(self.able.show, figures)), pick_style(line.tone)
+        return _Line(name, badge, style, shown, sentence, line.below)
 
     def _fit_widths(self, name: int, marks: int, widths: list[int]) -> tuple[int, list[int]]:
         """Widths that fit: columns after the trials give way first, then names, then the others."""
@@ -150,21 +136,13 @@ class _Page(TextWriter):
         start = f"{INDENT}{shown}{GAP}{mark}"
         space = " " * (marks - count_cells(line.badge))
         if line.figures:
-            columns = [
-                pad(figure, width, right=place in (0, 3))
-                for place, (figure, width) in enumerate(zip(line.figures, widths, strict=False))
-                if width
-            ]
+            cells = [*enumerate(zip(line.figures, widths, strict=False))]
+            columns = [pad(text, wide, right=k in (0, 3)) for k, (text, wide) in cells if wide]
             return [f"{start}{space}{GAP}{GAP.join(columns)}".rstrip()]
         column = len(INDENT) + name + len(GAP) + max(marks, count_cells(line.badge)) + len(GAP)
-        if self.width - column < NARROWEST // 2:
-            column = 2 * len(INDENT)
-            return [
-                start,
-                *(" " * column + text for text in self._break_lines(line.sentence, column)),
-            ]
-        first, *rest = self._break_lines(line.sentence, column)
-        return [f"{start}{space}{GAP}{first}".rstrip(), *(" " * column + text for text in rest)]
+        if self.width - column >= NARROWEST // 2:
+            return self._hang(f"{start}{space}{GAP}", line.sentence, column)
+        return [start, *self._hang(2 * INDENT, line.sentence, 2 * len(INDENT))]
 
     # --- Suite --------------------------------------------------------------------------------
 
@@ -172,8 +150,9 @@ class _Page(TextWriter):
         """Draw the one line that says how it went, and where to read more."""
         word = suite.status.value
         mark = self.able.paint(word, pick_style(suite.status.tone))
-        first, *rest = self._join(suite.outcome, len(word) + len(GAP))
-        lines = [f"{mark}{GAP}{first}", *(" " * (len(word) + len(GAP)) + one for one in rest)]
+        column = len(word) + len(GAP)
+        first, *rest = self._join(suite.outcome, column)
+        lines = [f"{mark}{GAP}{first}", *(" " * column + one for one in rest)]
         if suite.bounds:
             lines += self.fill(" ".join(suite.bounds), style=Style.FAINT)
         # On lines of their own: how long the run took must not decide where a path is found.
@@ -187,7 +166,7 @@ class _Page(TextWriter):
             if lines and column + count_cells(longer) <= self.width:
                 lines[-1] = longer
             else:
-                lines += self._break_lines(fact, column)
+                lines += wrap_text(fact, self.width - column)
         return lines
 
     # --- Failures -----------------------------------------------------------------------------
@@ -220,8 +199,7 @@ class _Page(TextWriter):
         times = "×" if self.able.unicode else "x"
         for group in line.failures[:_MOST_REASONS]:
             text = self.able.show(f"{group.count} {times} {group.headline}")
-            first, *rest = self._break_lines(text, len(INDENT))
-            lines += [f"{INDENT}{first}", *(f"{2 * INDENT}{one}" for one in rest)]
+            lines += self._hang(INDENT, text, 2 * len(INDENT))
         others = sum(group.count for group in line.failures[_MOST_REASONS:])
         if others:
             lines.append(f"{INDENT}{others} {times} for other reasons")
@@ -236,9 +214,8 @@ class _Page(TextWriter):
         for label, text in group.exchange:
             room = _MOST_TEXT * max(20, self.width - column)
             # Line breaks of a reply are those of its JSON more often than anybody's.
-            first, *rest = self._break_lines(self.able.show(" ".join(text.split()), room), column)
-            lines.append(f"{2 * INDENT}{label:{labels}}{GAP}{first}")
-            lines += [" " * column + one for one in rest]
+            shown = self.able.show(" ".join(text.split()), room)
+            lines += self._hang(f"{2 * INDENT}{label:{labels}}{GAP}", shown, column)
         raised = group.traceback.splitlines()
         return lines + [f"{2 * INDENT}{self.able.show(one)}".rstrip() for one in raised]
 
@@ -247,12 +224,10 @@ class _Page(TextWriter):
     def draw_notes(self, suite: results.SuiteResults) -> list[str]:
         """Draw what needs attention, and nothing where nothing does."""
         several = len(suite.runs) > 1
-        notes = [
-            f"{run.contract}: {note}" if several and run.contract else note
-            for run in suite.runs
-            for note in run.attention
-            if not run.headline or note != run.headline
-        ]
+        notes: list[str] = []
+        for run in suite.runs:
+            start = f"{run.contract}: " if several and run.contract else ""
+            notes += (f"{start}{note}" for note in run.attention if note != run.headline)
         if not notes:
             return []
         lines = ["", self.able.paint("Needs attention", Style.STRONG)]
@@ -262,5 +237,7 @@ class _Page(TextWriter):
             lines.append(f"{INDENT}- and {len(notes) - _MOST_NOTES} more, in the report")
         return lines
 
-    def _break_lines(self, shown: str, column: int) -> list[str]:
-        return wrap_text(shown, self.width - column)
+    def _hang(self, lead: str, shown: str, column: int) -> list[str]:
+        """Break a text into lines, of which all but the first begin at a column."""
+        first, *rest = wrap_text(shown, self.width - column)
+        return [f"{lead}{first}".rstrip(), *(" " * column + one for one in rest)]

@@ -156,10 +156,8 @@ def _transparent(source: ReportSource) -> str:
     from trialwise.pages.analysis import render_analysis
     from trialwise.pages.suite_totals import require_runs
 
-    return "\n".join(
-        render_analysis(record.verdict, title=record.verdict.contract or record.plan.contract)
-        for record in require_runs(source.records)
-    )
+    runs = ((one.verdict, one.plan.contract) for one in require_runs(source.records))
+    return "\n".join(render_analysis(one, title=one.contract or name) for one, name in runs)
 
 
 #: By name. A file name is held against them in this order, so that longer endings come first.
@@ -369,7 +367,7 @@ def _replace(place: Path, data: bytes) -> None:
 
 # --- Reports of answers about several arms, in the formats that reports of runs have --------------
 
-#: By name, in the order that a help text lists their endings. A comparison alone has test cases.
+#: In the order that a help text lists their endings. A comparison alone has test cases.
 _FORMATS = ("html", "markdown", "junit", "json", "transparent")
 
 

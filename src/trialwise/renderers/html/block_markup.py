@@ -39,19 +39,17 @@ def render_under(heading: str, block: blocks.Block, outline: Outline) -> Markup:
         case blocks.Facts() | blocks.Prose() | blocks.Items():
             return render_block(replace(block, heading=""), outline)
         case Chart():
-            return shapes.render_chart(block, None, _render_values(block, outline))
+            return _render_chart(block, outline, is_headed=False)
         case _:
             return render_block(block, outline)
 
 
-def _render_chart(chart: Chart, outline: Outline) -> Markup:
-    return shapes.render_chart(chart, outline, _render_values(chart, outline))
-
-
-def _render_values(chart: Chart, outline: Outline) -> Markup:
-    rows = tuple(blocks.Row(cells=row) for row in chart.rows)
-    table = blocks.Table(heading=chart.heading, columns=chart.columns, rows=rows, is_headed=False)
-    return _render_table(table, outline)
+def _render_chart(chart: Chart, outline: Outline, *, is_headed: bool = True) -> Markup:
+    values = blocks.list_rows(
+        chart.rows, chart.columns, heading=chart.heading, words=(0,), is_headed=False
+    )
+    table = _render_table(values, outline)
+    return shapes.render_chart(chart, outline if is_headed else None, table)
 
 
 def render_cell(cell: blocks.Cell, outline: Outline) -> Markup:
@@ -68,14 +66,10 @@ def render_facts(pairs: blocks.Pairs, outline: Outline, class_: str = "") -> Mar
         # Two columns of short facts save a screen; long ones would wrap in both.
         short = all(len(value) <= _SHORT for _, value in known if isinstance(value, str))
         class_ = "facts two" if short and len(known) > 2 else "facts"
-    rows = [
-        element(
-            "div",
-            element("dt", element("bdi", term)),
-            element("dd", element("bdi", render_cell(value or "", outline))),
-        )
-        for term, value in known
-    ]
+    rows = []
+    for term, value in known:
+        said = element("bdi", render_cell(value or "", outline))
+        rows.append(element("div", element("dt", element("bdi", term)), element("dd", said)))
     return element("dl", *rows, class_=class_)
 
 
@@ -84,9 +78,9 @@ def render_facts(pairs: blocks.Pairs, outline: Outline, class_: str = "") -> Mar
 
 def _render_columns(block: blocks.Columns, outline: Outline) -> Markup:
     if all(isinstance(one, Chart) for one in block.blocks):
-        return element("div", render_blocks(block.blocks, outline), class_="plots")
+        return element("div.plots", render_blocks(block.blocks, outline))
     inside = (element("div", render_block(one, outline)) for one in block.blocks)
-    return element("div", *inside, class_="columns")
+    return element("div.columns", *inside)
 
 
 def _render_headed(heading: str, content: Markup, outline: Outline) -> Markup:
@@ -98,81 +92,61 @@ def _render_headed(heading: str, content: Markup, outline: Outline) -> Markup:
 def _render_prose(block: blocks.Prose, outline: Outline) -> Markup:
     # What a service said may run from right to left, and tells its own direction.
     kind = {"plain": None, "quiet": "note"}.get(block.tone, block.tone)
-    paragraphs = [
-        element("p", render_cell(one, outline), class_=kind, dir="auto" if kind == "fail" else None)
-        for one in block.paragraphs
-        if one
-    ]
+    direction = "auto" if kind == "fail" else None
+    cells = (render_cell(one, outline) for one in block.paragraphs if one)
+    paragraphs = [element("p", one, class_=kind, dir=direction) for one in cells]
     return _render_headed(block.heading, join_markup(paragraphs), outline)
 
 
 def _render_items(block: blocks.Items, outline: Outline) -> Markup:
-    if not block.items and not block.heading:
-        return Markup("")
     entries = [element("li", render_cell(item, outline)) for item in block.items]
     kind = None if block.tone == "plain" else f"tone-{block.tone}"
-    items = element("ul", *entries, class_=kind) if entries else Markup("")
-    heading = outline.render_heading(block.heading) if block.heading else None
-    return join_markup([heading, items])
+    items = element("ul", *entries, class_=kind) if entries else None
+    return join_markup([outline.render_heading(block.heading) if block.heading else None, items])
 
 
-def _render_verbatim(block: blocks.Verbatim, _: Outline) -> Markup:
-    label = element("p", block.heading, class_="label") if block.heading else None
-    return element("div", label, element("pre", quote(block.text), dir="auto"), class_="quoted")
+def _quote_under(heading: str, *parts: Markup) -> Markup:
+    label = element("p.label", heading) if heading else None
+    return element("div.quoted", label, element("pre", *parts, dir="auto"))
 
 
 def _render_compared(block: blocks.Compared, _: Outline) -> Markup:
     """Side by side where there is room; what differs is deleted from one, inserted in the other."""
-    texts = zip(block.headings, (block.left, block.right), ("del", "ins"), strict=True)
-    return element(
-        "div",
-        *(_render_pieces(heading, pieces, mark) for heading, pieces, mark in texts),
-        class_="compared",
-    )
-
-
-def _render_pieces(heading: str, pieces: Sequence[blocks.Piece], mark: str) -> Markup:
-    parts = [element(mark, quote(one.text)) if one.differs else quote(one.text) for one in pieces]
-    label = element("p", heading, class_="label")
-    return element("div", label, element("pre", *parts, dir="auto"), class_="quoted")
+    texts = []
+    sides = zip(block.headings, (block.left, block.right), ("del", "ins"), strict=True)
+    for heading, pieces, mark in sides:
+        quoted = ((quote(one.text), one.differs) for one in pieces)
+        parts = (element(mark, text) if differs else text for text, differs in quoted)
+        texts.append(_quote_under(heading, *parts))
+    return element("div.compared", *texts)
 
 
 def _render_details(block: blocks.Details, outline: Outline) -> Markup:
-    return element(
-        "details",
-        element("summary", block.summary),
-        render_blocks(block.blocks, outline),
-        open=block.is_open,
-        class_="whole" if block.is_printed else None,
-    )
+    inside = element("summary", block.summary), render_blocks(block.blocks, outline)
+    kind = "whole" if block.is_printed else None
+    return element("details", *inside, open=block.is_open, class_=kind)
 
 
 def _render_part(block: blocks.Section, outline: Outline) -> Markup:
     """Render a section inside another: one of several under a heading of its own."""
     identity = outline.find(block.name) if block.name else None
+    label = f"{identity}-h" if identity else None
+    deep = " deep" if block.depth == "analysis" else ""
+    tone = "" if block.tone == "plain" else f" tone-{block.tone}"
     badges = [part for badge in block.badges for part in (" ", shapes.render_badge(badge))]
     aside = (" ", element("small", block.aside)) if block.aside else ()
     kind, colon, name = block.heading.partition(": ")
     # The analysis shouts its headings, which a terminal needs; names keep their letters.
     shown = f"{kind.capitalize()}{colon}{name}" if block.depth == "analysis" else block.heading
-    heading = outline.render_heading(
-        element("bdi", shown), *badges, *aside, id=f"{identity}-h" if identity else None
-    )
-    note = element("p", block.note, class_="note") if block.note else None
     return element(
         "article" if identity else "div",
-        heading,
+        outline.render_heading(element("bdi", shown), *badges, *aside, id=label),
         render_blocks(block.blocks, outline.below),
-        note,
+        element("p.note", block.note) if block.note else None,
         id=identity,
-        class_=_pick_part_class(block),
-        aria_labelledby=f"{identity}-h" if identity else None,
+        class_=f"part{deep}{tone}",
+        aria_labelledby=label,
     )
-
-
-def _pick_part_class(block: blocks.Section) -> str:
-    tone = "" if block.tone == "plain" else f" tone-{block.tone}"
-    return f"part{' deep' if block.depth == 'analysis' else ''}{tone}"
 
 
 # --- Tables -----------------------------------------------------------------------------------
@@ -184,18 +158,13 @@ def _render_table(table: blocks.Table, outline: Outline) -> Markup:
         element("th", render_cell(column, outline), scope="col", class_=kind)
         for column, kind in zip(table.columns, numeric, strict=True)
     ]
-    made = element(
-        "table",
-        element("caption", table.heading, class_=None if table.is_headed else "heard"),
-        element("thead", element("tr", *heads)),
-        element("tbody", *(_render_row(row, numeric, outline) for row in table.rows)),
-        class_=_pick_table_class(table),
-    )
+    caption = element("caption", table.heading, class_=None if table.is_headed else "heard")
+    rows = element("tbody", *(_render_row(row, numeric, outline) for row in table.rows))
+    head = element("thead", element("tr", *heads))
+    made = element("table", caption, head, rows, class_=_pick_table_class(table))
     # A group and no region: the page has enough landmarks.
-    scroll = element(
-        "div", made, class_="scroll", role="group", aria_label=table.heading, tabindex="0"
-    )
-    return join_markup([scroll, *(element("p", note, class_="note") for note in table.notes)])
+    scroll = element("div.scroll", made, role="group", aria_label=table.heading, tabindex="0")
+    return join_markup([scroll, *(element("p.note", note) for note in table.notes)])
 
 
 def _pick_table_class(table: blocks.Table) -> str | None:
@@ -218,13 +187,9 @@ def _render_row(row: blocks.Row, numeric: Sequence[str | None], outline: Outline
 def _render_table_cell(cell: blocks.Cell, kind: str | None, outline: Outline) -> Markup:
     if not isinstance(cell, blocks.Value) or cell.shade is None:
         return element("td", render_cell(cell, outline), class_=kind)
-    return element(
-        "td",
-        cell.text,
-        element("small", cell.note),
-        class_=f"{kind or ''} step{_pick_step(cell.shade)} hit".strip(),
-        title=cell.hint or None,
-    )
+    step = f"{kind or ''} step{_pick_step(cell.shade)} hit".strip()
+    note = element("small", cell.note)
+    return element("td", cell.text, note, class_=step, title=cell.hint or None)
 
 
 def _pick_step(shade: float) -> int:
@@ -236,24 +201,27 @@ def _pick_step(shade: float) -> int:
     return sum(shade > bound for bound in _STEPS[:-1]) if shade < 0.75 else len(_STEPS) - 1
 
 
+def _render_name(name: blocks.Name, outline: Outline) -> Markup:
+    text = element("bdi", name.text)
+    return element("a", text, href=f"#{outline.find(name.target)}") if name.target else text
+
+
 def _render_value(value: blocks.Value, _: Outline) -> Markup:
-    text: object = element("b", element("bdi", value.text)) if value.strong else value.text
-    parts: list[object] = [text]
+    parts: list[object] = []
     if value.tone in ("pass", "fail", "open"):
-        heard = element("span", f"{value.mark} ", class_="heard") if value.mark else None
-        flag = element(
-            "span", shapes.draw_glyph(value.tone), heard, class_=shapes.pick_shade(value.tone)
-        )
-        parts.insert(0, flag)
+        heard = element("span.heard", f"{value.mark} ") if value.mark else None
+        glyph, shade = shapes.draw_glyph(value.tone), shapes.pick_shade(value.tone)
+        parts.append(element("span", glyph, heard, class_=shade))
+    parts.append(element("b", element("bdi", value.text)) if value.strong else value.text)
     if value.share is not None:
         filled = element("span", style=f"width:{100 * min(1.0, max(0.0, value.share)):.1f}%")
-        parts.append(element("span", filled, class_="spark", aria_hidden="true"))
+        parts.append(element("span.spark", filled, aria_hidden="true"))
     if value.note:
         parts.append(element("small", value.note))
     if value.hint:
         return element("span", *parts, title=value.hint)
     alarm = value.tone == "broken"
-    return element("b", *parts, class_="alarm") if alarm else join_markup(parts)
+    return element("b.alarm", *parts) if alarm else join_markup(parts)
 
 
 # --- Cards ------------------------------------------------------------------------------------
@@ -263,25 +231,18 @@ def _render_cards(block: blocks.Cards, outline: Outline) -> Markup:
     cards = [_render_card(card, outline) for card in block.cards]
     filtered = any(card.tags for card in block.cards)
     form = _render_filter(block) if block.choices or block.is_searched else None
-    listed = element("div", *cards, class_="trials", data_trials=filtered or None)
+    listed = element("div.trials", *cards, data_trials=filtered or None)
     return join_markup([form, listed])
 
 
 def _render_filter(block: blocks.Cards) -> Markup:
     """Choices that a script makes work; without one they stay hidden and all cards are shown."""
-    return element(
-        "form",
-        _render_search() if block.is_searched else None,
-        *(element("label", f"{one.label} ", _render_choice(one)) for one in block.choices),
-        element("output", f"{as_count(len(block.cards), block.noun)} shown", aria_live="polite"),
-        class_="filter",
-        hidden=True,
-        data_filter=block.noun,
-    )
-
-
-def _render_search() -> Markup:
-    return element("label", "Search ", element("input", type="search", name="words"))
+    search = element("label", "Search ", element("input", type="search", name="words"))
+    choices = (element("label", f"{one.label} ", _render_choice(one)) for one in block.choices)
+    count = f"{as_count(len(block.cards), block.noun)} shown"
+    fields = (search if block.is_searched else None, *choices)
+    output = element("output", count, aria_live="polite")
+    return element("form.filter", *fields, output, hidden=True, data_filter=block.noun)
 
 
 def _render_choice(choice: blocks.Choice) -> Markup:
@@ -291,22 +252,17 @@ def _render_choice(choice: blocks.Choice) -> Markup:
 
 
 def _render_card(card: blocks.Card, outline: Outline) -> Markup:
-    chips = [
-        element("span", element("bdi", badge.word), class_=f"chip tone-{badge.tone}")
-        for badge in card.badges
-    ]
+    words = ((element("bdi", badge.word), f"chip tone-{badge.tone}") for badge in card.badges)
+    chips = [element("span", word, class_=kind) for word, kind in words]
+    named = element("span.index", card.label), element("span.input", element("bdi", card.name))
+    told = [element("span.chips", *chips)] if chips else []
+    told += [element("span.why", card.text, dir="auto")] if card.text else []
     # The script filters by these and by nothing else: it never reads the words of a card.
     tags = {f"data_{name}": " ".join(values) for name, values in card.tags.items()}
     return element(
         "details",
-        element(
-            "summary",
-            element("span", card.label, class_="index"),
-            element("span", element("bdi", card.name), class_="input"),
-            element("span", *chips, class_="chips") if chips else None,
-            element("span", card.text, class_="why", dir="auto") if card.text else None,
-        ),
-        element("div", *(_render_in_card(one, outline) for one in card.blocks), class_="inside"),
+        element("summary", *named, *told),
+        element("div.inside", *(_render_in_card(one, outline) for one in card.blocks)),
         open=card.is_open,
         class_="trial",
         **tags,
@@ -319,10 +275,6 @@ def _render_in_card(block: blocks.Block, outline: Outline) -> Markup:
     return element("div", render_block(block, outline))
 
 
-def _render_link(link: blocks.Link, outline: Outline) -> Markup:
-    return element("a", element("bdi", link.text), href=f"#{outline.find(link.target)}")
-
-
 # --- Sessions -----------------------------------------------------------------------------------
 
 
@@ -331,34 +283,33 @@ def _render_timeline(timeline: blocks.Timeline, outline: Outline) -> Markup:
     rows = [shapes.render_ticks(list(timeline.ticks))] if timeline.ticks else []
     for step in timeline.steps:
         if isinstance(step, str):
-            rows.append(element("li", element("p", step, class_="note"), class_="gap"))
+            rows.append(element("li.gap", element("p.note", step)))
         elif isinstance(step, blocks.Message):
             rows.append(_render_message(step, outline))
         else:
             rows.append(_render_call(step, outline))
-    steps = element("ol", *rows, class_="calls") if rows else None
-    return element("div", element("p", timeline.heading, class_="label"), steps, class_="quoted")
+    steps = element("ol.calls", *rows) if rows else None
+    return element("div.quoted", element("p.label", timeline.heading), steps)
 
 
 def _render_message(message: blocks.Message, outline: Outline) -> Markup:
-    said = join_markup(_list_excerpt(message.text, outline))
-    return element(
-        "li",
-        element("span", element("bdi", message.speaker), class_="who"),
-        element("div", element("div", said), class_="said"),
-        class_="message",
-    )
+    who = element("span.who", element("bdi", message.speaker))
+    return element("li.message", who, _render_said([message.text], outline))
+
+
+def _render_said(texts: Iterable[blocks.Excerpt], outline: Outline) -> Markup:
+    said = (element("div", *_list_excerpt(one, outline)) for one in texts)
+    return element("div.said", *said)
 
 
 def _render_call(call: blocks.Call, outline: Outline) -> Markup:
-    texts = [join_markup(_list_excerpt(one, outline)) for one in call.texts]
     return element(
         "li",
-        element("span", call.place, class_="place"),
-        element("span", element("b", element("bdi", call.name)), call.about, class_="who"),
-        element("span", call.when, class_="when"),
+        element("span.place", call.place),
+        element("span.who", element("b", element("bdi", call.name)), call.about),
+        element("span.when", call.when),
         _draw_lane(call),
-        element("div", *(element("div", text) for text in texts), class_="said"),
+        _render_said(call.texts, outline),
         class_="failing" if call.tone == "fail" else None,
     )
 
@@ -370,14 +321,14 @@ def _draw_lane(call: blocks.Call) -> Markup:
     # In percent, so that bars follow the width of any screen.
     place = f"left:{100 * call.start:.2f}%;width:{100 * call.width:.2f}%"
     bar = element("span", style=place, class_="endless" if call.is_endless else None)
-    return element("span", bar, class_="lane", aria_hidden="true")
+    return element("span.lane", bar, aria_hidden="true")
 
 
 def _list_excerpt(excerpt: blocks.Excerpt, outline: Outline) -> Iterator[object]:
     if excerpt.tone == "fail":
         yield shapes.draw_glyph("fail")
     if excerpt.label:
-        yield element("span", excerpt.label, class_="label")
+        yield element("span.label", excerpt.label)
         yield " "
     if excerpt.text:
         yield element("code", quote(excerpt.text), dir="auto")
@@ -391,7 +342,7 @@ _BLOCKS: Mapping[type, Callable[[Any, Outline], Markup]] = {
     ),
     blocks.Prose: _render_prose,
     blocks.Items: _render_items,
-    blocks.Verbatim: _render_verbatim,
+    blocks.Verbatim: lambda block, _: _quote_under(block.heading, quote(block.text)),
     blocks.Compared: _render_compared,
     blocks.Table: _render_table,
     blocks.Details: _render_details,
@@ -403,13 +354,12 @@ _BLOCKS: Mapping[type, Callable[[Any, Outline], Markup]] = {
     blocks.Timeline: _render_timeline,
 }
 _CELLS: Mapping[type, Callable[[Any, Outline], Markup]] = {
-    blocks.Name: lambda name, _: element("bdi", name.text),
-    blocks.Link: _render_link,
+    blocks.Name: _render_name,
     blocks.Badge: lambda badge, _: shapes.render_badge(badge),
     blocks.Value: _render_value,
     blocks.Verbatim: lambda text, _: element(
         "div", f"{text.heading} ", element("code", quote(text.text), dir="auto")
     ),
-    Strip: lambda strip, _: element("span", shapes.draw_strip(strip), class_="picture"),
+    Strip: lambda strip, _: element("span.picture", shapes.draw_strip(strip)),
     tuple: lambda cells, outline: join_markup(render_cell(one, outline) for one in cells),
 }

@@ -22,7 +22,7 @@ _HIDDEN = re.compile(
     "\ud800-\udfff\ufdd0-\ufdef\ufeff\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e007f]"
 )
 #: Controls whose names are known to more people, and to more fonts, than their numbers.
-_CONTROLS = {0x00: "NUL", 0x07: "BEL", 0x08: "BS", 0x0D: "CR", 0x1B: "ESC", 0x7F: "DEL"}
+_CONTROLS = {"\0": "NUL", "\a": "BEL", "\b": "BS", "\r": "CR", "\x1b": "ESC", "\x7f": "DEL"}
 #: The space between a number and its unit, and after a sign of its own.
 _UNIT = re.compile(r"(?<=\d) (?=%|(?:ms|s|min|h)\b)|(?<=[±≥≤]) (?=\d)")
 _VOID = frozenset({"br", "hr", "input", "link", "meta"})
@@ -42,12 +42,10 @@ def make_visible(text: str) -> str:
     """
     # Characters that reorder text can make code or a verdict read as its opposite ("Trojan Source",
     # CVE-2021-42574).
-    return _HIDDEN.sub(_name_character, text.replace("\r\n", "\n"))
-
-
-def _name_character(match: re.Match[str]) -> str:
-    code = ord(match.group())
-    return f"⟨{_CONTROLS.get(code) or f'U+{code:04X}'}⟩"
+    return _HIDDEN.sub(
+        lambda found: f"⟨{_CONTROLS.get(found.group()) or f'U+{ord(found.group()):04X}'}⟩",
+        text.replace("\r\n", "\n"),
+    )
 
 
 def escape(text: str, *, quotes: bool = False) -> str:
@@ -83,24 +81,25 @@ def join_markup(parts: Iterable[object], between: str = "") -> Markup:
 def element(name: str, /, *content: object, **attributes: object) -> Markup:
     """Return an element with its content; a trailing underscore of an attribute is dropped.
 
-    Attributes that are None or False are left out, True is an empty value.
+    Classes may stand behind the name, as in a style sheet. Attributes that are None or False are
+    left out, True is an empty value.
 
     >>> element("a", "R&D", href="#x", class_="quiet", aria_label="Department")
     '<a href="#x" class="quiet" aria-label="Department">R&amp;D</a>'
+    >>> element("p.note.open", "Look.")
+    '<p class="note open">Look.</p>'
     """
+    tag, *classes = name.split(".")
     given = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{_write_attribute(value)}"'
-        for key, value in attributes.items()
+        f" {key.rstrip('_').replace('_', '-')}="
+        f'"{"" if value is True else escape(str(value), quotes=True)}"'
+        for key, value in {"class": " ".join(classes) or None, **attributes}.items()
         if value is not None and value is not False
     )
     # Closed as XML closes them, so that a page is well-formed to either kind of parser.
-    if name in _VOID:
-        return Markup(f"<{name}{given}/>")
-    return Markup(f"<{name}{given}>{join_markup(content)}</{name}>")
-
-
-def _write_attribute(value: object) -> str:
-    return "" if value is True else escape(str(value), quotes=True)
+    if tag in _VOID:
+        return Markup(f"<{tag}{given}/>")
+    return Markup(f"<{tag}{given}>{join_markup(content)}</{tag}>")
 
 
 def read_asset(name: str) -> str:

@@ -13,6 +13,7 @@ from hashlib import sha256
 
 from trialwise.documents.blocks import Badge, Document, Section
 from trialwise.documents.charts import Chart
+from trialwise.renderers.html import shapes
 from trialwise.renderers.html.block_markup import (
     render_block,
     render_blocks,
@@ -29,14 +30,6 @@ from trialwise.renderers.html.markup import (
     join_markup,
     palette_css,
     read_asset,
-)
-from trialwise.renderers.html.shapes import (
-    draw_glyph,
-    draw_shapes,
-    list_key,
-    pick_shade,
-    stagger_labels,
-    write_badge_class,
 )
 
 #: Facts whose values are all as short as this are shown as large figures.
@@ -57,11 +50,10 @@ def render_document(document: Document) -> str:
     """
     # One outline for the page: identities are claimed from it, and no two elements may share one.
     outline = Outline(level=1)
-    title = document.title
-    if document.badge is not None:
-        title = f"{document.badge.word} · {title}"
+    start = "" if document.badge is None else f"{document.badge.word} · "
     header = _render_masthead(document, outline)
-    return _render_file(title, header, _render_body(document, outline.below))
+    body = _render_body(document, outline.below)
+    return _render_file(f"{start}{document.title}", header, body)
 
 
 def _render_body(document: Document, outline: Outline, *, lists: bool = True) -> Markup:
@@ -69,14 +61,11 @@ def _render_body(document: Document, outline: Outline, *, lists: bool = True) ->
     sections = [(one, outline.find(one.name or one.heading)) for one in _list_sections(document)]
     # The contracts of a suite come after the sections about the whole of it.
     several = [one for one in document.blocks if isinstance(one, Document)]
-    return join_markup(
-        [
-            _render_verdict(document, outline),
-            _render_contents(sections) if sections and lists else None,
-            *(_render_section(one, identity, outline) for one, identity in sections),
-            *(_render_article(one, k, outline) for k, one in enumerate(several, start=1)),
-        ]
-    )
+    parts = [_render_verdict(document, outline)]
+    parts += [_render_contents(sections)] if sections and lists else []
+    parts += (_render_section(one, identity, outline) for one, identity in sections)
+    parts += (_render_article(one, k, outline) for k, one in enumerate(several, start=1))
+    return join_markup(parts)
 
 
 def _list_sections(document: Document) -> Iterator[Section]:
@@ -93,11 +82,10 @@ def _render_article(document: Document, number: int, outline: Outline) -> Markup
     """One of several documents."""
     identity = outline.find(document.name)
     return element(
-        "article",
+        "article.contract",
         outline.render_heading(element("bdi", document.title), id=f"{identity}-h"),
         # Each contract has a "verdict" and a "criteria": a prefix keeps their identities apart.
         _render_body(document, outline.nest(f"c{number}-"), lists=False),
-        class_="contract",
         id=identity,
         aria_labelledby=f"{identity}-h",
     )
@@ -108,30 +96,21 @@ def _render_verdict(document: Document, outline: Outline) -> Markup:
     identity = outline.find("verdict")
     badge, heading, glyph = document.badge, None, None
     if badge is not None:
-        glyph = draw_glyph(badge.tone)
-        heading = outline.render_heading(
-            element("span", f"{document.badge_label}: ", class_="heard"),
-            badge.word,
-            element("span", f" {badge.note}", class_="intent") if badge.note else None,
-            id=f"{identity}-h",
-        )
-    lead = element("p", document.lead, class_="meaning") if document.lead else None
-    kind = "plain" if badge is None else write_badge_class(badge)
+        glyph = shapes.draw_glyph(badge.tone)
+        heard = element("span.heard", f"{document.badge_label}: ")
+        note = element("span.intent", f" {badge.note}") if badge.note else None
+        heading = outline.render_heading(heard, badge.word, note, id=f"{identity}-h")
+    lead = element("p.meaning", document.lead) if document.lead else None
+    kind = "plain" if badge is None else shapes.write_badge_class(badge)
     values = [value for _, value in document.facts if isinstance(value, str)]
     # Large figures need short values; a sentence in that size would fill the screen.
     figures = "figures" if all(len(value) <= _FIGURE for value in values) else "facts"
     named = badge is not None and outline.is_alone
     return element(
-        "section",
-        element(
-            "div", glyph, element("div", heading, lead, class_="say"), class_=f"decision {kind}"
-        ),
+        "section.banner",
+        element("div", glyph, element("div.say", heading, lead), class_=f"decision {kind}"),
         render_facts(document.facts, outline, figures),
-        *(
-            element("div", render_block(block, outline.below), class_="framed")
-            for block in document.opening
-        ),
-        class_="banner",
+        *(element("div.framed", render_block(block, outline.below)) for block in document.opening),
         id=identity,
         aria_labelledby=f"{identity}-h" if named else None,
         aria_label=None if badge is not None or not outline.is_alone else document.kind,
@@ -140,44 +119,29 @@ def _render_verdict(document: Document, outline: Outline) -> Markup:
 
 def _render_section(section: Section, identity: str, outline: Outline) -> Markup:
     """Render a section of the page under its heading, with a word on how to read it."""
-    note = element("p", section.note, class_="note") if section.note else None
+    note = element("p.note", section.note) if section.note else None
     heading = outline.render_heading(section.heading, id=f"{identity}-h")
     blocks = (render_under(section.heading, one, outline.below) for one in section.blocks)
-    return element(
-        "section",
-        element("div", heading, note, class_="side"),
-        element("div", *blocks, class_="body"),
-        id=identity,
-        aria_labelledby=f"{identity}-h" if outline.is_alone else None,
-    )
+    side, body = element("div.side", heading, note), element("div.body", *blocks)
+    label = f"{identity}-h" if outline.is_alone else None
+    return element("section", side, body, id=identity, aria_labelledby=label)
 
 
 def _render_masthead(document: Document, outline: Outline) -> Markup:
-    toggle = element(
-        "button",
-        "Theme: system",
-        type="button",
-        class_="theme",
-        hidden=True,
-        data_theme_toggle=True,
-    )
+    switch = {"type": "button", "class_": "theme", "hidden": True, "data_theme_toggle": True}
+    toggle = element("button", "Theme: system", **switch)
     lines = [element("span", element("bdi", part)) for part in document.dateline]
-    return element(
-        "header",
-        element("div", element("p", document.kind, class_="eyebrow"), toggle, class_="bar"),
-        outline.render_heading(element("bdi", document.title)),
-        element("p", *lines, class_="dateline") if lines else None,
-        class_="masthead",
-    )
+    bar = element("div.bar", element("p.eyebrow", document.kind), toggle)
+    dateline = element("p.dateline", *lines) if lines else None
+    heading = outline.render_heading(element("bdi", document.title))
+    return element("header.masthead", bar, heading, dateline)
 
 
 def _render_contents(sections: Sequence[tuple[Section, str]]) -> Markup:
     """Links to the sections in the order in which they stand."""
-    links = [
-        element("li", element("a", section.heading, href=f"#{identity}"))
-        for section, identity in sections
-    ]
-    return element("nav", element("ol", *links), aria_label="Sections", class_="contents")
+    links = (element("a", section.heading, href=f"#{identity}") for section, identity in sections)
+    listed = element("ol", *(element("li", link) for link in links))
+    return element("nav", listed, aria_label="Sections", class_="contents")
 
 
 def _render_file(title: str, header: Markup, content: Markup) -> str:
@@ -236,19 +200,10 @@ def render_fragment(document: Document) -> str:
     """
     badge = document.badge or Badge(word="", tone="plain")
     facts = " · ".join(str(value) for _, value in document.facts if value)
-    head = element(
-        "div",
-        draw_glyph(badge.tone),
-        element(
-            "div",
-            element("strong", badge.word, class_="word"),
-            " ",
-            element("bdi", document.title, class_="title"),
-            element("div", document.lead, class_="said"),
-            element("div", facts, class_="facts"),
-        ),
-        class_=f"head {pick_shade(badge.tone)}",
-    )
+    name = element("strong.word", badge.word), " ", element("bdi.title", document.title)
+    said = element("div.said", document.lead), element("div.facts", facts)
+    kind = f"head {shapes.pick_shade(badge.tone)}"
+    head = element("div", shapes.draw_glyph(badge.tone), element("div", *name, *said), class_=kind)
     blocks = render_blocks(document.blocks, Outline(level=3))
     style = Markup(f"<style>{_write_style()}</style>")
     return str(element("div", style, head, blocks, class_=_CLASS))
@@ -294,10 +249,8 @@ def render_chart_file(charts: Sequence[Chart]) -> str:
     step = HEIGHT + CAPTION
     height = step * len(charts)
     style = palette_css(".tw-chart") + _STYLE + read_asset("charts.css")
-    parts: list[object] = [
-        Markup(f"<style>{style}</style>"),
-        element("rect", width=WIDTH, height=height, style="fill:var(--card)"),
-    ]
+    ground = element("rect", width=WIDTH, height=height, style="fill:var(--card)")
+    parts: list[object] = [Markup(f"<style>{style}</style>"), ground]
     for k, chart in enumerate(charts):
         heading = {"x": LEFT, "y": k * step + 18, "font_size": 14, "font_weight": 600}
         parts.append(element("text", chart.heading, **heading))
@@ -315,7 +268,7 @@ def _render_framed(chart: Chart, identity: str, top: int) -> Markup:
         element("title", chart.heading, id=f"{identity}-title"),
         element("desc", chart.summary, id=f"{identity}-desc"),
         join_markup(_draw_key(chart)),
-        draw_shapes(chart, x=LEFT, y=TOP, **size),
+        shapes.draw_shapes(chart, x=LEFT, y=TOP, **size),
         join_markup(_draw_ticks(chart)),
         join_markup(_draw_guides(chart)),
         viewBox=f"0 0 {WIDTH} {HEIGHT}",
@@ -329,11 +282,11 @@ def _render_framed(chart: Chart, identity: str, top: int) -> Markup:
 
 def _draw_ticks(chart: Chart) -> Iterator[Markup]:
     for value, text in chart.y.list_ticks():
-        y = _find_y(chart, value) + 4
-        yield element("text", text, x=LEFT - 6, y=f"{y:.1f}", text_anchor="end", class_="soft")
+        y = f"{_find_y(chart, value) + 4:.1f}"
+        yield element("text", text, x=LEFT - 6, y=y, text_anchor="end", class_="soft")
     for value, text in chart.x.list_ticks(most=8):
-        x, y = _find_x(chart, value), HEIGHT - BOTTOM + 16
-        yield element("text", text, x=f"{x:.1f}", y=y, text_anchor="middle", class_="soft")
+        at = {"x": f"{_find_x(chart, value):.1f}", "y": HEIGHT - BOTTOM + 16}
+        yield element("text", text, **at, text_anchor="middle", class_="soft")
     middle = (LEFT + WIDTH - RIGHT) / 2
     yield element("text", chart.x.label, x=f"{middle:.1f}", y=HEIGHT - 8, text_anchor="middle")
 
@@ -341,7 +294,9 @@ def _draw_ticks(chart: Chart) -> Iterator[Markup]:
 def _draw_guides(chart: Chart) -> Iterator[Markup]:
     """List the words of guides: of upright ones above the chart, in lines that do not touch."""
     upright = sorted((one for one in chart.guides if one.axis == "x"), key=lambda one: one.value)
-    lines = stagger_labels([(chart.x.place(one.value), len(one.label) // 2) for one in upright])
+    lines = shapes.stagger_labels(
+        [(chart.x.place(one.value), len(one.label) // 2) for one in upright]
+    )
     for guide, (row, side) in zip(upright, lines, strict=True):
         anchor, shift = ("end", -4) if side == "before" else ("start", 4)
         x, y = _find_x(chart, guide.value) + shift, TOP - 5 - _LINE * row
@@ -354,13 +309,12 @@ def _draw_guides(chart: Chart) -> Iterator[Markup]:
 
 def _draw_key(chart: Chart) -> Iterator[Markup]:
     x = float(LEFT)
-    for name, style in list_key(chart):
-        if style.startswith("fill-"):
+    for name, style in shapes.list_key(chart):
+        kind, _, ink = style.partition("-")
+        if kind == "fill":
             yield element("rect", x=f"{x:.1f}", y=9, width=14, height=12, class_=style)
-        elif style.startswith("point-"):
-            yield element(
-                "path", d=f"M{x + 8:.1f} 15h0", class_=f"dot line-{style.removeprefix('point-')}"
-            )
+        elif kind == "point":
+            yield element("path", d=f"M{x + 8:.1f} 15h0", class_=f"dot line-{ink}")
         else:
             yield element("path", d=f"M{x:.1f} 15h22", class_=f"stroke {style}")
         yield element("text", name, x=f"{x + 28:.1f}", y=19)

@@ -6,7 +6,6 @@ Used by the frame of a page and by the file of charts alike, so that there is on
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal, TypeAlias
 
 from trialwise.documents import charts
 from trialwise.documents.blocks import Badge, Tone
@@ -22,40 +21,21 @@ LETTERS = 28
 
 def draw_shapes(chart: charts.Chart, **attributes: object) -> Markup:
     """Grid, areas, guides, lines, dots, and on top of them what is pointed at."""
-    grid = [
-        element("path", d=f"M0 {_down(chart.y.place(value))}H{SIDE}", class_="grid")
-        for value, _ in chart.y.list_ticks()
-    ]
-    areas = [
-        element(
-            "path",
-            d=_draw_path(chart, [*area.upper, *reversed(area.lower)]) + "Z",
-            class_=f"area fill-{area.ink}",
-        )
-        for area in chart.areas
-    ]
-    lines = [
-        element("path", d=_draw_path(chart, line.points), class_=f"stroke {_style_line(line)}")
-        for line in chart.lines
-    ]
-    # A stroke of no length with round ends is a dot that stretching leaves round.
-    marks = [
-        element("path", d=_draw_path(chart, [(one.x, one.y)]) + "h0", class_=f"dot line-{one.ink}")
-        for one in chart.marks
-    ]
-    return element(
-        "svg",
-        *grid,
-        *areas,
-        *(_draw_guide(chart, guide) for guide in chart.guides),
-        *lines,
-        *marks,
-        *(_draw_hit(chart, hit) for hit in chart.hits),
-        viewBox=f"0 0 {SIDE} {SIDE}",
-        preserveAspectRatio="none",
-        focusable="false",
-        **attributes,
-    )
+    levels = (_down(chart.y.place(value)) for value, _ in chart.y.list_ticks())
+    paths = [(f"M0 {level}H{SIDE}", "grid") for level in levels]
+    for area in chart.areas:
+        edge = _draw_path(chart, [*area.upper, *reversed(area.lower)])
+        paths.append((f"{edge}Z", f"area fill-{area.ink}"))
+    paths += ((_draw_guide(chart, guide), "guide") for guide in chart.guides)
+    for line in chart.lines:
+        paths.append((_draw_path(chart, line.points), f"stroke {_style_line(line)}"))
+    for mark in chart.marks:
+        # A stroke of no length with round ends is a dot that stretching leaves round.
+        paths.append((f"{_draw_path(chart, [(mark.x, mark.y)])}h0", f"dot line-{mark.ink}"))
+    shapes = [element("path", d=d, class_=kind) for d, kind in paths]
+    shapes += (_draw_hit(chart, hit) for hit in chart.hits)
+    box = {"viewBox": f"0 0 {SIDE} {SIDE}", "preserveAspectRatio": "none", "focusable": "false"}
+    return element("svg", *shapes, **box, **attributes)
 
 
 def list_key(chart: charts.Chart) -> Iterator[tuple[str, str]]:
@@ -115,12 +95,9 @@ def _draw_hit(chart: charts.Chart, hit: charts.Hit) -> Markup:
     )
 
 
-def _draw_guide(chart: charts.Chart, guide: charts.Guide) -> Markup:
-    if guide.axis == "x":
-        d = f"M{_across(chart.x.place(guide.value))} 0V{SIDE}"
-    else:
-        d = f"M0 {_down(chart.y.place(guide.value))}H{SIDE}"
-    return element("path", d=d, class_="guide")
+def _draw_guide(chart: charts.Chart, guide: charts.Guide) -> str:
+    across, down = _across(chart.x.place(guide.value)), _down(chart.y.place(guide.value))
+    return f"M{across} 0V{SIDE}" if guide.axis == "x" else f"M0 {down}H{SIDE}"
 
 
 def _draw_path(chart: charts.Chart, places: Iterable[charts.Place]) -> str:
@@ -157,12 +134,11 @@ def render_chart(chart: charts.Chart, outline: Outline | None, values: Markup) -
     above = LINE * (max(row for row, _ in lines) + 1) + GAP if lines else 0
     # The words about the picture are in the caption; what is in the picture is decoration.
     frame = element(
-        "div",
+        "div.plot",
         _render_y_ticks(chart),
-        element("div", draw_shapes(chart), *_list_labels(chart, upright, lines), class_="shapes"),
-        _render_x_ticks(chart),
-        element("div", chart.x.label, class_="xlabel"),
-        class_="plot",
+        element("div.shapes", draw_shapes(chart), *_list_labels(chart, upright, lines)),
+        _render_x_ticks(chart.x),
+        element("div.xlabel", chart.x.label),
         style=f"margin-top:{above:.1f}em" if above else None,
         role="img",
         tabindex="0",
@@ -170,28 +146,20 @@ def render_chart(chart: charts.Chart, outline: Outline | None, values: Markup) -
         data_chart=True,
     )
     heading = None if outline is None else outline.render_heading(chart.heading)
+    readout = element("p.readout", aria_live="polite")
     return element(
-        "figure",
+        "figure.figure",
         element("figcaption", heading, element("p", chart.summary)),
-        element("div", _render_key(chart), class_="keys"),
-        element(
-            "div",
-            element("span", chart.y.label, class_="ylabel"),
-            frame,
-            element("p", class_="readout", aria_live="polite"),
-            class_="frame",
-        ),
+        element("div.keys", _render_key(chart)),
+        element("div.frame", element("span.ylabel", chart.y.label), frame, readout),
         element("details", element("summary", "Values as a table"), values),
-        class_="figure",
     )
 
 
 def _render_key(chart: charts.Chart) -> Markup:
-    entries = [
-        element("li", element("span", class_=f"swatch {style}"), name)
-        for name, style in list_key(chart)
-    ]
-    return element("ul", *entries, class_="key", aria_hidden="true") if entries else Markup("")
+    key = [(element("span", class_=f"swatch {style}"), name) for name, style in list_key(chart)]
+    entries = [element("li", swatch, name) for swatch, name in key]
+    return element("ul.key", *entries, aria_hidden="true") if entries else Markup("")
 
 
 def _list_labels(
@@ -199,13 +167,9 @@ def _list_labels(
 ) -> Iterator[Markup]:
     """Words on guides and marks; upright guides have theirs above the chart, in lines."""
     for guide, (row, side) in zip(upright, lines, strict=True):
-        yield element(
-            "span",
-            guide.label,
-            class_=f"tag upright {side}",
-            style=f"left:{100 * chart.x.place(guide.value):.2f}%;"
-            f"height:{LINE * (row + 1) + GAP:.1f}em",
-        )
+        left, height = 100 * chart.x.place(guide.value), LINE * (row + 1) + GAP
+        style = f"left:{left:.2f}%;height:{height:.1f}em"
+        yield element("span", guide.label, class_=f"tag upright {side}", style=style)
     for guide in chart.guides:
         if guide.axis == "y":
             place = chart.y.place(guide.value)
@@ -218,57 +182,43 @@ def _list_labels(
             x, y = chart.x.place(mark.x), chart.y.place(mark.y)
             # The side of its dot on which a label has room.
             side = "before" if x > 0.55 else "after"
-            yield element(
-                "span",
-                mark.label,
-                class_=f"tag mark {side}{' below' if mark.below else ''}",
-                style=f"left:{100 * x:.2f}%;bottom:{100 * y:.2f}%",
-            )
+            kind = f"tag mark {side}{' below' if mark.below else ''}"
+            style = f"left:{100 * x:.2f}%;bottom:{100 * y:.2f}%"
+            yield element("span", mark.label, class_=kind, style=style)
 
 
 def _render_y_ticks(chart: charts.Chart) -> Markup:
-    spans = [
-        element("span", text, style=f"bottom:{100 * chart.y.place(value):.2f}%")
-        for value, text in chart.y.list_ticks()
-    ]
-    return element("div", *spans, class_="yticks")
+    ticks = ((100 * chart.y.place(value), text) for value, text in chart.y.list_ticks())
+    spans = [element("span", text, style=f"bottom:{share:.2f}%") for share, text in ticks]
+    return element("div.yticks", *spans)
 
 
-def _render_x_ticks(chart: charts.Chart) -> Markup:
-    spans = [
-        element(
-            "span",
-            text,
-            class_="end" if chart.x.place(value) > 0.96 else None,
-            style=f"left:{100 * chart.x.place(value):.2f}%",
-        )
-        for value, text in chart.x.list_ticks()
-    ]
-    return element("div", *spans, class_="xticks")
-
-
-Shade: TypeAlias = Literal["pass", "fail", "open", "none"]
-"""The class that colours and shapes a part."""
-
-
-_SHADES: dict[str, Shade] = {"pass": "pass", "fail": "fail", "open": "open"}
+def _render_x_ticks(axis: charts.Axis) -> Markup:
+    spans = []
+    for value, text in axis.list_ticks():
+        share = axis.place(value)
+        end = "end" if share > 0.96 else None
+        spans.append(element("span", text, class_=end, style=f"left:{100 * share:.2f}%"))
+    return element("div.xticks", *spans)
 
 
 #: A disc with a tick, a square with a cross, a diamond with a bar, a ring for what is no decision.
-_SHAPES: dict[Shade, tuple[str, str]] = {
+_SHAPES = {
     "pass": ("M8 1a7 7 0 1 0 0 14A7 7 0 0 0 8 1Z", "m4.7 8.3 2.3 2.3 4.3-5"),
     "fail": ("M1.5 1.5h13v13h-13Z", "m5 5 6 6m0-6-6 6"),
     "open": ("M8 .3 15.7 8 8 15.7.3 8Z", "M4.8 8h6.4"),
     "none": ("M8 1a7 7 0 1 0 0 14A7 7 0 0 0 8 1Z", ""),
 }
+#: For a picture beside words that say the same.
+_SILENT = {"aria_hidden": "true", "focusable": "false"}
 
 
-def pick_shade(tone: str) -> Shade:
-    """Pick the class of a tone or an ink."""
-    return _SHADES.get(tone, "none")
+def pick_shade(tone: str) -> str:
+    """Pick the class of a tone or an ink, which colours and shapes a part."""
+    return tone if tone in _SHAPES else "none"
 
 
-def draw_shape(shade: Shade) -> Markup:
+def draw_shape(shade: str) -> Markup:
     """Draw a shape in a square of 16 by 16."""
     ground, sign = _SHAPES[shade]
     drawn = element("path", d=ground, class_="ground")
@@ -277,14 +227,8 @@ def draw_shape(shade: Shade) -> Markup:
 
 def draw_glyph(tone: Tone) -> Markup:
     """Draw the shape of a tone beside words that say the same."""
-    return element(
-        "svg",
-        draw_shape(pick_shade(tone)),
-        viewBox="0 0 16 16",
-        class_="glyph",
-        aria_hidden="true",
-        focusable="false",
-    )
+    shape = draw_shape(pick_shade(tone))
+    return element("svg", shape, viewBox="0 0 16 16", class_="glyph", **_SILENT)
 
 
 def write_badge_class(badge: Badge) -> str:
@@ -297,9 +241,9 @@ def render_badge(badge: Badge) -> Markup:
     """Render a word with its shape; a quiet one has a border instead."""
     # A word without a decision gets no shape: shapes are what decisions are told apart by.
     if badge.tone == "quiet":
-        return element("span", badge.word, class_="pill")
-    glyph = draw_glyph(badge.tone)
-    return element("span", glyph, badge.word, class_=f"badge {write_badge_class(badge)}")
+        return element("span.pill", badge.word)
+    kind = f"badge {write_badge_class(badge)}"
+    return element("span", draw_glyph(badge.tone), badge.word, class_=kind)
 
 
 # --- Intervals on one scale ----------------------------------------------------------------------
@@ -315,47 +259,33 @@ def render_strips(strips: charts.Strips, outline: Outline) -> Markup:
     rows.append(render_ticks(ticks))
     if any(strips.ends):
         ends = [element("span", element("bdi", one)) for one in strips.ends]
-        rows.append(element("li", element("span", *ends, class_="ends"), class_="axis"))
-    return element(
-        "figure",
-        element("figcaption", outline.render_heading(strips.heading), element("p", strips.summary)),
-        element("ol", *rows, class_="strips"),
-        class_="figure",
-    )
+        rows.append(element("li.axis", element("span.ends", *ends)))
+    heading = outline.render_heading(strips.heading)
+    caption = element("figcaption", heading, element("p", strips.summary))
+    return element("figure.figure", caption, element("ol.strips", *rows))
 
 
 def render_ticks(ticks: list[tuple[float, str]]) -> Markup:
     """Render the words below a scale, each at its share of it."""
-    # A label at an end of the scale keeps within it.
-    spans = [
-        element(
-            "span",
-            text,
-            class_="start" if share < 0.04 else "end" if share > 0.96 else None,
-            style=f"left:{100 * share:.2f}%",
-        )
-        for share, text in ticks
-    ]
-    return element(
-        "li", element("span", *spans, class_="xticks"), class_="axis", aria_hidden="true"
-    )
+    spans = []
+    for share, text in ticks:
+        # A label at an end of the scale keeps within it.
+        kind = "start" if share < 0.04 else "end" if share > 0.96 else None
+        spans.append(element("span", text, class_=kind, style=f"left:{100 * share:.2f}%"))
+    return element("li.axis", element("span.xticks", *spans), aria_hidden="true")
 
 
 def _render_strip_row(row: charts.StripRow, grid: list[float]) -> Markup:
     strip = row.strip
     soft = " hollow" if strip.soft and strip.ink == "pass" else ""
     dashed = " dashed" if strip.dashed else ""
+    interval = f" {row.interval}" if row.interval else None
+    note = element("span.of", f" {row.note}") if row.note else None
     return element(
         "li",
-        element("span", element("bdi", row.name), class_="name"),
-        element("span", draw_strip(strip, grid), class_="picture"),
-        element(
-            "span",
-            element("b", row.value),
-            f" {row.interval}" if row.interval else None,
-            element("span", f" {row.note}", class_="of") if row.note else None,
-            class_="value",
-        ),
+        element("span.name", element("bdi", row.name)),
+        element("span.picture", draw_strip(strip, grid)),
+        element("span.value", element("b", row.value), interval, note),
         class_=f"strip {pick_shade(strip.ink)}{soft}{dashed} depth{row.depth}",
     )
 
@@ -378,18 +308,11 @@ def draw_strip(strip: charts.Strip, grid: list[float] | None = None) -> Markup:
         marks.append(element("line", **line, class_="whisker"))
         marks += [_draw_upright(end, 10, class_="whisker cap") for end in (low, high)]
     dot = element("g", draw_shape(shade), transform="translate(-6.8 -6.8) scale(.85)")
-    return element(
-        "svg",
-        element("title", strip.hint) if strip.hint else None,
-        *(_draw_upright(f"{100 * share:.2f}%", 0, class_="grid") for share in grid or ()),
-        *marks,
-        element("svg", dot, x=value, y=_MIDDLE, class_="point"),
-        width="100%",
-        height=HEIGHT,
-        class_=f"hit {shade}",
-        aria_hidden="true",
-        focusable="false",
-    )
+    title = element("title", strip.hint) if strip.hint else None
+    lines = (_draw_upright(f"{100 * share:.2f}%", 0, class_="grid") for share in grid or ())
+    marks.append(element("svg", dot, x=value, y=_MIDDLE, class_="point"))
+    size = {"width": "100%", "height": HEIGHT, "class_": f"hit {shade}"}
+    return element("svg", title, *lines, *marks, **size, **_SILENT)
 
 
 def _draw_upright(x: str, top: int, class_: str) -> Markup:
