@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import Any, TypeVar
 
 from trialwise.decimals import as_written
+from trialwise.documents.blocks import Section
 from trialwise.model.baseline import Baseline, BaselineReference
 from trialwise.model.claim import Claim, Intent, Sampling
 from trialwise.model.criterion import USUAL_POWER, Criterion, Origin
@@ -21,10 +22,7 @@ from trialwise.model.verdict import Caution, Decision, Design, Finding, Observed
 from trialwise.procedures.characteristic import Characteristic, limit_by_levels
 from trialwise.procedures.criterion_rows import Rows
 from trialwise.stats.result_types import Refusal
-
-if TYPE_CHECKING:
-    from trialwise.documents.blocks import Section
-    from trialwise.stats.sequential import DesignCache
+from trialwise.stats.sequential.shipped_designs import DesignCache
 
 T = TypeVar("T")
 
@@ -145,6 +143,18 @@ def known(value: T | None) -> T:
     """Return a value that an earlier step has made sure of: a door, a plan, a refusal."""
     assert value is not None
     return value
+
+
+def take_over(made: type[T], source: Any, **given: Any) -> T:
+    """Make a value with what another one has under the same names.
+
+    Args:
+        made: The type of the value.
+        source: What it takes over from.
+        given: What it does not take over.
+    """
+    names = [one.name for one in fields(made) if one.name not in given]  # type: ignore[arg-type]
+    return made(**{name: getattr(source, name) for name in names if hasattr(source, name)}, **given)
 
 
 def rate_below(rate: float, margin: float) -> float:

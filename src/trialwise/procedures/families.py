@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from trialwise import stats
 from trialwise.documents.numbers import as_percent
@@ -24,9 +24,7 @@ from trialwise.model.plan import CriterionPlan, Family
 from trialwise.model.trial import advisory_reasons, counts_labels, measured_errors
 from trialwise.procedures.base import Procedure, Refused, Situation
 from trialwise.procedures.registry import find_procedure
-
-if TYPE_CHECKING:
-    from trialwise.stats.judged_looks import JudgedLook
+from trialwise.stats.judged_looks import LAST_SHARE, JudgedLook, plan_looks
 
 #: Questions that one procedure answers; a required rate has several.
 _BY_QUESTION = {
@@ -251,8 +249,6 @@ def find_looks(plan: CriterionPlan) -> tuple[JudgedLook, ...]:
     Args:
         plan: A criterion's, with the errors of its judge.
     """
-    from trialwise.stats.judged_looks import plan_looks
-
     required, alpha, counting = plan.threshold.required_rate, plan.alpha, plan.counting
     shown = {
         "COMPLIANCE": (required, alpha),
@@ -278,8 +274,6 @@ def find_share(plan: CriterionPlan, trials: int, *, is_look: bool) -> float:
         trials: How many trials were judged.
         is_look: Whether the decision was made before all trials were in.
     """
-    from trialwise.stats.judged_looks import LAST_SHARE
-
     if not plan.judging.looks:
         return 1.0
     # Each look spends a part of the error and the end the rest, so that together they spend it

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from trialwise.errors import DesignRefused, InvalidArgument
 from trialwise.model.baseline import Baseline, BaselineReference
@@ -17,7 +16,7 @@ from trialwise.model.evidence import Guard
 from trialwise.model.fingerprint import canonical
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import CriterionPlan, ExperimentPlan, LatencyPlan, Plan
-from trialwise.procedures.base import Refused, Situation
+from trialwise.procedures.base import Refused, Situation, take_over
 from trialwise.procedures.claims import check_claim, default_draw
 from trialwise.procedures.families import find_family_size, plan_corrected
 from trialwise.procedures.gates import PROCEDURE as GATES
@@ -25,9 +24,7 @@ from trialwise.procedures.latency import PROCEDURE as LATENCY
 from trialwise.procedures.registry import procedure_of
 from trialwise.procedures.sequential_designs import share_trials
 from trialwise.stats.sequential.concurrency import Draw
-
-if TYPE_CHECKING:
-    from trialwise.stats.sequential import DesignCache
+from trialwise.stats.sequential.shipped_designs import DesignCache
 
 
 def plan_run(
@@ -178,12 +175,10 @@ def _experiment(
     trials = max(one.count_trials(len(inputs)) for one in criteria)
     draw = options.draw or default_draw()
     further = _count_further(sampling, criteria, trials, draw, options.max_trials)
-    return ExperimentPlan(
+    return take_over(
+        ExperimentPlan,
+        sampling,
         name=name,
-        identifier=sampling.identifier,
-        version=sampling.version,
-        role=sampling.role,
-        description=sampling.description,
         fingerprint=fingerprint,
         input_ids=tuple(one.id for one in inputs),
         repetitions=tuple(one.repetitions for one in inputs),

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import compress, islice
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from trialwise.documents.numbers import STOPS
 from trialwise.extensions import naming_extensions
@@ -21,7 +21,7 @@ from trialwise.model.trial import Analysis, ErrorClass, Trial
 from trialwise.model.trial_table import TrialTable
 from trialwise.model.verdict import Decision, Dimension, Finding, Verdict
 from trialwise.procedures import partial_findings, trial_rows
-from trialwise.procedures.base import Conclusion, Counts
+from trialwise.procedures.base import Conclusion, Counts, take_over
 from trialwise.procedures.chances import bound_plans
 from trialwise.procedures.composite import combine, compose, state_inputs, withdraw
 from trialwise.procedures.criterion_rows import Row, Rows, Stream
@@ -29,9 +29,7 @@ from trialwise.procedures.gates import PROCEDURE as GATES
 from trialwise.procedures.latency import PROCEDURE as LATENCY
 from trialwise.procedures.mean_score import sum_up_inputs, summarize_scores
 from trialwise.procedures.registry import find_procedure
-
-if TYPE_CHECKING:
-    from trialwise.stats.sequential import SequentialDesign
+from trialwise.stats.sequential.design import SequentialDesign
 
 
 @naming_extensions(
@@ -126,20 +124,14 @@ def _summary(
 ) -> grounds.ExperimentSummary:
     tried = Counter(trials.inputs)
     repetitions = Counter(tried.values())
-    return grounds.ExperimentSummary(
-        name=experiment.name,
-        identifier=experiment.identifier,
-        version=experiment.version,
-        role=experiment.role,
-        description=experiment.description,
-        fingerprint=experiment.fingerprint,
+    return take_over(
+        grounds.ExperimentSummary,
+        experiment,
         inputs=len(experiment.input_ids),
         distinct=experiment.distinct_inputs if experiment.copies else None,
         clusters=len(set(experiment.find_units())) if experiment.clusters else None,
         trials=len(trials),
         planned=experiment.trials,
-        draw=experiment.draw,
-        sampling_mode=experiment.sampling_mode,
         stop=stop,
         repetitions={str(times): repetitions[times] for times in sorted(repetitions)},
     )

@@ -13,6 +13,7 @@ from trialwise.documents.numbers import join_few
 from trialwise.errors import BaselineError, InvalidArgument
 from trialwise.model.baseline import Baseline, BaselineReference, Covariate, differing_covariates
 from trialwise.model.evidence import Guard, Severity
+from trialwise.procedures.base import take_over
 from trialwise.procedures.guardrails import covariate_severity
 
 #: More than a person reads in an error message.
@@ -112,19 +113,15 @@ def reference_of(
     if found is None:
         known = ", ".join(map(repr, baseline.criteria))
         raise InvalidArgument("criterion", criterion, f"be one that the baseline holds: {known}")
-    return BaselineReference(
-        identifier=baseline.identifier,
+    return take_over(
+        BaselineReference,
+        baseline,
         file=file,
-        created_at=baseline.created_at,
         trials=found.trials,
         passed=found.passed,
-        covariates=baseline.covariates,
-        covariate_match=_match(baseline, profile),
-        factors=baseline.factors,
-        expires_at=baseline.expires_at,
-        epoch=baseline.epoch,
         inputs=found.inputs,
         repetitions=found.repetitions,
+        covariate_match=_match(baseline, profile),
         days_left=left,
     )
 

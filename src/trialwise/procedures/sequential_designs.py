@@ -18,7 +18,7 @@ import math
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from trialwise.decimals import as_written
 from trialwise.documents.numbers import as_percent
@@ -30,10 +30,7 @@ from trialwise.procedures.base import Refused, Situation, known, rate_below
 from trialwise.procedures.registry import find_procedure
 from trialwise.stats.sequential.bound import find_shared_caps, fixed_size, likely_mix, shared_mix
 from trialwise.stats.sequential.design import Method, SequentialDesign
-from trialwise.stats.sequential.shipped_designs import MOST_WITHOUT_CONSENT
-
-if TYPE_CHECKING:
-    from trialwise.stats.sequential.shipped_designs import DesignCache
+from trialwise.stats.sequential.shipped_designs import MOST_WITHOUT_CONSENT, DesignCache
 
 #: A design is changed only where that shortens the run by at least this share.
 LEAST_SAVING = 0.01
