@@ -124,14 +124,9 @@ class Regression(base.Procedure):
         planned, tally = cast("stats.RegressionCutoff", plan.design), counts.tally
         if tally.trials == 0:
             return base.Conclusion.without_trials(tally)
-        if tally.trials == planned.trials:
-            return _conclude(plan, tally, planned, counts.intent)
-        # Fewer trials count than were planned: the cutoff is that of their number.
-        baseline = Tally(trials=planned.baseline_trials, passed=planned.baseline_successes)
-        if planned.counts_choices:
-            design = designs.shorten_stages(planned, tally.trials)
-        else:
-            design = _design(baseline, tally.trials, planned.alpha, planned.rule)
+        # The cutoff is that of the number of trials that count, which may be fewer than planned.
+        is_whole = tally.trials == planned.trials
+        design = planned if is_whole else designs.shorten_design(planned, tally.trials)
         return _conclude(plan, tally, design, counts.intent)
 
     def complete(

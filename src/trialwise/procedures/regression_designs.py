@@ -278,11 +278,11 @@ def derive_stages(plan: CriterionPlan, passed: int, size: int) -> stats.Regressi
     return derived if derived.trials == plan.trials else None
 
 
-def shorten_stages(planned: stats.RegressionCutoff, trials: int) -> stats.RegressionCutoff:
+def shorten_design(planned: stats.RegressionCutoff, trials: int) -> stats.RegressionCutoff:
     """The rule for a comparison that ends undecided after fewer trials than were planned."""
     counts = planned.baseline_successes, planned.baseline_trials
     if planned.scheme is None:
-        level = final_level(planned.alpha)
+        level = final_level(planned.alpha) if planned.counts_choices else planned.alpha
         return stats.regression_cutoff(*counts, trials, alpha=level, rule=planned.rule)
     # What the boundaries did not signal, no further test may: they spend all of alpha. A second
     # test at the end would be a second chance of a false alarm.
