@@ -154,8 +154,7 @@ def _horizon(plan: Plan, verdict: Verdict) -> float | None:
 #
 # The decision rests on the gapless beginning of the order of inputs, exactly as it did while the
 # run went on. A plan that was cut short is INCONCLUSIVE: deciding at the size that happened to be
-# reached would be another rule than the one that was planned. Each procedure is imported where it
-# decides: few runs have two of them.
+# reached would be another rule than the one that was planned.
 
 
 def decide_criterion(
@@ -176,12 +175,12 @@ def decide_criterion(
     """
     place = [one.criterion for one in plan.criteria_of(experiment.name)].index(criterion.criterion)
     rows = Rows.of(trials, place)
-    if not criterion.counting.each_input:
-        return _Stream(criterion, plan, experiment, stop).decide(rows)
-    by_input = rows.split(experiment.input_ids)
-    stream = _Stream(criterion, plan, experiment, stop, inputs=len(by_input))
+    by_input = rows.split(experiment.input_ids) if criterion.counting.each_input else {}
+    stream = _Stream(criterion, plan, experiment, stop, inputs=max(1, len(by_input)))
+    if not by_input:
+        return stream.decide(rows)
     parts = tuple(stream.decide(mine, input_id=name) for name, mine in by_input.items())
-    return _over_inputs(criterion, experiment, rows, parts, plan.analysis_of(criterion))
+    return stream.join_inputs(rows, parts)
 
 
 class _Stream(NamedTuple):
@@ -230,9 +229,7 @@ class _Stream(NamedTuple):
         reason = self._find_reason(counts)
         procedure = find_procedure(criterion.procedure)
         conclusion = procedure.complete(criterion, conclusion, reason, plan)
-        disclosed = trial_rows.disclose_counts(
-            rows, analysis=self.analysis, skips_unjudged=criterion.counting.stops_early
-        )
+        disclosed = self._disclose(rows)
         ends = counts.decision is not None or counts.is_complete
         after = rows[len(used) :] if ends else rows[:0]
         ends_early = reason in (StopReason.DECIDED, StopReason.CURTAILED)
@@ -249,6 +246,7 @@ class _Stream(NamedTuple):
         contained = trial_rows.contain(
             conclusion, criterion, plan, self.experiment, used, stop=reason
         )
+        fair, is_whole = self._leave_out(rows), len(rows) * self.inputs >= self.experiment.trials
         return contained.to_finding(
             criterion,
             stop=reason,
@@ -260,16 +258,37 @@ class _Stream(NamedTuple):
                 later=self._find_later(rows, len(used)) if after else None,
                 coverage=None if input_id else trial_rows.cover_inputs(rows, self.experiment),
             ),
-            diagnostics=trial_rows.diagnose_rows(self._leave_out(rows), deciding=last),
+            diagnostics=trial_rows.diagnose_rows(fair, deciding=last),
             single_decision=self._decide_alone(rows),
             input_id=input_id,
-            scores=self._sum_up_scores(rows),
+            scores=summarize_scores(criterion, fair, plan.claim, is_whole=is_whole),
         )
 
-    def _sum_up_scores(self, rows: Rows) -> grounds.ScoreSummary | None:
-        is_whole = len(rows) * self.inputs >= self.experiment.trials
-        fair = self._leave_out(rows)
-        return summarize_scores(self.criterion, fair, self.plan.claim, is_whole=is_whole)
+    def join_inputs(self, rows: Rows, parts: tuple[Finding, ...]) -> Finding:
+        """One finding over all inputs: the worst of them, so that none hides behind the others."""
+        first = parts[0]
+        decision = combine(part.decision or Decision.INCONCLUSIVE for part in parts)
+        coverage = trial_rows.cover_inputs(rows, self.experiment)
+        counts = replace(trial_rows.count_trials(rows), coverage=coverage)
+        return Finding(
+            plan=self.criterion,
+            decision=decision,
+            tally=counts.intent_to_treat,
+            # The pooled counts decide nothing here, so nothing is inferred from them.
+            words=replace(first.words, statement=state_inputs(parts, decision)),
+            observed_rate=first.observed_rate,
+            caution=first.caution,
+            refusals=first.refusals,
+            stop=next((part.stop for part in parts if part.stop is not None), None),
+            notes=self._disclose(rows),
+            counts=counts,
+            by_input=parts,
+            scores=sum_up_inputs([part.scores for part in parts]),
+        )
+
+    def _disclose(self, rows: Rows) -> tuple[grounds.Note, ...]:
+        skips = self.criterion.counting.stops_early
+        return trial_rows.disclose_counts(rows, analysis=self.analysis, skips_unjudged=skips)
 
     def _decide_alone(self, rows: Rows) -> Decision | None:
         """Return what the design with undivided error limits makes of the same trials."""
@@ -414,34 +433,3 @@ class _Stream(NamedTuple):
             return StopReason.DECIDED if is_sequential else StopReason.CURTAILED
         # The others were decided, and this one was given up because its judge did not answer.
         return self.stop if self.stop.is_premature else StopReason.ERROR_RATE
-
-
-def _over_inputs(
-    criterion: CriterionPlan,
-    experiment: ExperimentPlan,
-    rows: Rows,
-    parts: tuple[Finding, ...],
-    analysis: Analysis,
-) -> Finding:
-    """One finding over all inputs: the worst of them, so that none hides behind the others."""
-    first = parts[0]
-    decision = combine(part.decision or Decision.INCONCLUSIVE for part in parts)
-    coverage = trial_rows.cover_inputs(rows, experiment)
-    counts = replace(trial_rows.count_trials(rows), coverage=coverage)
-    return Finding(
-        plan=criterion,
-        decision=decision,
-        tally=counts.intent_to_treat,
-        # The pooled counts decide nothing here, so nothing is inferred from them.
-        words=replace(first.words, statement=state_inputs(parts, decision)),
-        observed_rate=first.observed_rate,
-        caution=first.caution,
-        refusals=first.refusals,
-        stop=next((part.stop for part in parts if part.stop is not None), None),
-        notes=trial_rows.disclose_counts(
-            rows, analysis=analysis, skips_unjudged=criterion.counting.stops_early
-        ),
-        counts=counts,
-        by_input=parts,
-        scores=sum_up_inputs([part.scores for part in parts]),
-    )
