@@ -230,10 +230,9 @@ def test_a_plan_of_an_earlier_version_is_decided_by_its_own_trials() -> None:
     now = plan.criteria[1]
     then = now.change(counts_every_trial=False)
     before = replace(plan, criteria=(plan.criteria[0], then))
-    (experiment,) = plan.experiments
 
     def decide(one: Any, of: Any) -> Any:
-        return decide_criterion(one, of, experiment, record.trials, tw.model.StopReason.COMPLETE)
+        return decide_criterion(one, of, record.trials, tw.model.StopReason.COMPLETE)
 
     assert decide(now, plan).decision == "FAIL"
     assert (decide(then, before).decision, decide(then, before).tally.trials) == ("PASS", 15)

@@ -179,13 +179,12 @@ def test_the_path_ends_at_the_first_gap(missing: int) -> None:
     """A run that was cut short may lack a trial; those after it were not counted."""
     record = fixed_fail()
     finding = record.verdict.findings[0]
-    (experiment,) = record.plan.experiments
     # Twice as many trials as the design takes, so that the path would leave the chart.
     small = replace(finding.plan, trials=100, cutoff=95)
     plan = replace(record.plan, criteria=(small, *record.plan.criteria[1:]))
     kept = [one for one in record.trials if one.index != missing]
     stop = StopReason.INTERRUPTED
-    found = decide_criterion(small, plan, experiment, kept, stop)
+    found = decide_criterion(small, plan, kept, stop)
     cut = replace(record, plan=plan, trials=Trials.of(kept))
 
     assert missing == len(list_outcomes(cut, found)) == found.tally.trials

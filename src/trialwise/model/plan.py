@@ -402,6 +402,10 @@ class Plan:
         """Return the criteria that share an experiment's trials, in the contract's order."""
         return [one for one in self.criteria if one.experiment == experiment]
 
+    def experiment_of(self, criterion: CriterionPlan) -> ExperimentPlan:
+        """Return the experiment whose trials decide a criterion."""
+        return next(one for one in self.experiments if one.name == criterion.experiment)
+
     @property
     def reported(self) -> frozenset[str]:
         """The criteria that are measured and shown, and have no part in anything else."""

@@ -172,7 +172,7 @@ def _conclude_corpus(case: ClaimedCounts, plan: CriterionPlan) -> Conclusion:
     return case.conclude(
         decision,
         observed,
-        case.state(decision, observed, fact, rate="of at least"),
+        case.state(decision, observed, fact),
         evidence=CutoffEvidence(
             design=None if design == plan.design else design,
             p_value=_p_value(k, design),

@@ -15,7 +15,7 @@ from trialwise import stats
 from trialwise.decimals import as_written, complement
 from trialwise.documents.numbers import as_percent
 from trialwise.errors import InvalidArgument
-from trialwise.model.claim import Claim, Estimator, Intent, TargetEstimand
+from trialwise.model.claim import Claim, Estimator, Intent, PopulationClaim, TargetEstimand
 from trialwise.model.evidence import EstimatedEvidence, Tally
 from trialwise.model.plan import CriterionPlan, ExperimentPlan
 from trialwise.model.verdict import Caution, Decision, ObservedRate
@@ -59,6 +59,9 @@ class ClaimedCounts:
         margin = plan.threshold.alternative_rate if has_agreeing_interval(plan) else None
         self.shown_rate = margin or self.required_rate
         """The rate above which a PASS shows it to be: the required one less a margin."""
+        is_counted = counts.claim.population is PopulationClaim.FINITE_CORPUS
+        self.bound = "of at least" if is_counted else "above"
+        """How the rate that a PASS shows lies to the target, which a corpus may have exactly."""
         self.unit = "inputs"
         """What was drawn: inputs, or clusters of them."""
         if counts.claim.estimator is not None and counts.claim.estimator.takes_inputs:
@@ -104,22 +107,16 @@ class ClaimedCounts:
         )
 
     def state(
-        self,
-        decision: Decision,
-        observed: ObservedRate,
-        fact: str,
-        *,
-        rate: str = "above",
-        ground: str | None = None,
+        self, decision: Decision, observed: ObservedRate, fact: str, ground: str | None = None
     ) -> str:
         """Return the statement of a finding, softened for a smoke run (§5.7.4)."""
         if self.intent is Intent.SMOKE:
             return state_smoke(decision, observed, self.target, fact)
         if decision is Decision.PASS:
-            return f"The evidence supports a rate {rate} {self.target} ({fact})."
+            return f"The evidence supports a rate {self.bound} {self.target} ({fact})."
         if ground == SHOWN_BELOW:
             return f"The evidence shows a rate below {self.required_rate:g} ({fact})."
-        return f"A rate {rate} {self.target} was not shown ({fact})."
+        return f"A rate {self.bound} {self.target} was not shown ({fact})."
 
 
 def _merge_copies(counts: CountsByInput, experiment: ExperimentPlan) -> CountsByInput:
@@ -248,7 +245,7 @@ def conclude_estimated(plan: CriterionPlan, counts: Counts) -> Conclusion:
     return case.conclude(
         decision,
         observed,
-        case.state(decision, observed, fact, ground=ground),
+        case.state(decision, observed, fact, ground),
         evidence=EstimatedEvidence(
             estimator=found, estimate=found.rate, lower_bound=low, interval=interval, ground=ground
         ),

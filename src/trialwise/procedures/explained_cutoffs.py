@@ -109,11 +109,7 @@ def _state_requirement(
 
 
 def _lay_out(
-    finding: Finding,
-    design: _Cutoff | None,
-    usual: tuple[str, str],
-    reference: Rows,
-    inference: Rows,
+    finding: Finding, design: _Cutoff | None, usual: tuple[str, str], reference: Rows, rows: Rows
 ) -> tuple[Section, ...]:
     passes = ""
     if finding.estimator is not None:
@@ -126,7 +122,7 @@ def _lay_out(
     hypotheses = explanations.explain_hypotheses(
         finding, usual=usual, passes=passes, test=_TESTS.get(name, "")
     )
-    return explanations.lay_out(hypotheses, reference, inference)
+    return explanations.lay_out(hypotheses, reference, rows)
 
 
 def _infer(

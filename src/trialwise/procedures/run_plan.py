@@ -93,8 +93,9 @@ def plan_run(
         if not mine:
             continue
         experiment = _experiment(sampling, mine, options, contract, fingerprints[name])
-        mine, unsupported = _check_claims(mine, experiment, contract, options, measuring=measuring)
-        refusals += unsupported
+        if not measuring:
+            mine, unsupported = _check_claims(mine, experiment, contract, options)
+            refusals += unsupported
         if contract.gates and not measuring:
             mine, unsupported = GATES.plan(contract, options, experiment, mine)
             refusals += unsupported
@@ -174,7 +175,7 @@ def _experiment(
     name, inputs = criteria[0].experiment, sampling.inputs
     trials = max(one.count_trials(len(inputs)) for one in criteria)
     draw = options.draw or default_draw()
-    further = _count_further(sampling, criteria, trials, draw, options.max_trials)
+    further = _count_further(sampling, criteria, trials, options)
     return take_over(
         ExperimentPlan,
         sampling,
@@ -196,11 +197,7 @@ def _experiment(
 
 
 def _count_further(
-    sampling: Sampling,
-    criteria: Sequence[CriterionPlan],
-    trials: int,
-    draw: Draw,
-    limit: int | None,
+    sampling: Sampling, criteria: Sequence[CriterionPlan], trials: int, options: RunOptions
 ) -> int:
     """Return how many inputs random draws may miss although a criterion must ask every input."""
     asks_every = any(one.counting.asks_every_input for one in criteria)
@@ -208,8 +205,8 @@ def _count_further(
         return 0
     # A balanced order leaves nothing out once every slot is drawn. Independent draws may miss any
     # input but one, and a prohibition that was not tried on an input is not known to hold there.
-    most = len(sampling.inputs) - 1
-    if draw != "independent":
+    most, limit = len(sampling.inputs) - 1, options.max_trials
+    if options.draw != "independent":
         most = min(most, sampling.slots - trials)
     return max(0, most if limit is None else min(most, limit - trials))
 
@@ -243,12 +240,8 @@ def _check_claims(
     experiment: ExperimentPlan,
     contract: Contract,
     options: RunOptions,
-    *,
-    measuring: bool,
 ) -> tuple[list[CriterionPlan], list[str]]:
     """Hold every criterion against the claim: its estimator, or a refusal (§8.2.1, §8.4.6)."""
-    if measuring:
-        return criteria, []
     checked, refusals = [], []
     # Inputs that are tried again are a hard invalidator of a claim about a population.
     strict = Intent.VERIFICATION if options.smoke_refuses != "nothing" else None

@@ -67,9 +67,8 @@ def decide_run(
     by_experiment = {one.name: held.of_experiment(one.name) for one in plan.experiments}
 
     def decide(criterion: CriterionPlan) -> Finding:
-        experiment = next(one for one in plan.experiments if one.name == criterion.experiment)
-        ended = stops.get(experiment.name, stop)
-        return decide_criterion(criterion, plan, experiment, by_experiment[experiment.name], ended)
+        name = criterion.experiment
+        return decide_criterion(criterion, plan, by_experiment[name], stops.get(name, stop))
 
     # Decided alone, then corrected, then withdrawn: later trials speak against a decision as it
     # stands, and no correction may bring back what they took.
@@ -158,21 +157,17 @@ def _horizon(plan: Plan, verdict: Verdict) -> float | None:
 
 
 def decide_criterion(
-    criterion: CriterionPlan,
-    plan: Plan,
-    experiment: ExperimentPlan,
-    trials: Sequence[Trial],
-    stop: StopReason,
+    criterion: CriterionPlan, plan: Plan, trials: Sequence[Trial], stop: StopReason
 ) -> Finding:
     """Return what a criterion's procedure concludes.
 
     Args:
         criterion: Its plan.
         plan: The run's.
-        experiment: The experiment it belongs to.
-        trials: The trials of that experiment, in the order of inputs.
+        trials: The trials of its experiment, in the order of inputs.
         stop: Why the experiment ended.
     """
+    experiment = plan.experiment_of(criterion)
     place = [one.criterion for one in plan.criteria_of(experiment.name)].index(criterion.criterion)
     rows = Rows.of(trials, place)
     by_input = rows.split(experiment.input_ids) if criterion.counting.each_input else {}
@@ -243,9 +238,7 @@ class _Stream(NamedTuple):
             from trialwise.procedures.judge_corrections import correct
 
             conclusion = correct(conclusion, criterion, counts.rows, reason)
-        contained = trial_rows.contain(
-            conclusion, criterion, plan, self.experiment, used, stop=reason
-        )
+        contained = trial_rows.contain(conclusion, criterion, plan, used, reason)
         fair, is_whole = self._leave_out(rows), len(rows) * self.inputs >= self.experiment.trials
         return contained.to_finding(
             criterion,

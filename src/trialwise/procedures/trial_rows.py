@@ -303,13 +303,7 @@ _ONLY_THESE = (
 
 
 def contain(
-    conclusion: Conclusion,
-    criterion: CriterionPlan,
-    plan: Plan,
-    experiment: ExperimentPlan,
-    rows: Rows,
-    *,
-    stop: StopReason,
+    conclusion: Conclusion, criterion: CriterionPlan, plan: Plan, rows: Rows, stop: StopReason
 ) -> Conclusion:
     """Add what a challenge sampling says of its guardrail (§1.4.5b).
 
@@ -317,11 +311,11 @@ def contain(
         conclusion: What was decided.
         criterion: Its plan.
         plan: The run's.
-        experiment: Whose role says what was sampled.
         rows: The counted trials.
         stop: Why no further trial was counted.
     """
-    role, is_whole = SamplingRole(experiment.role), stop is StopReason.COMPLETE
+    experiment, is_whole = plan.experiment_of(criterion), stop is StopReason.COMPLETE
+    role = SamplingRole(experiment.role)  # what its inputs are evidence of
     if role not in CHALLENGES:
         return conclusion
     why = "" if is_whole else _NOT_WHOLE

@@ -252,7 +252,7 @@ def pick_rows(criterion: CriterionPlan, plan: Plan, trials: Trials) -> tuple[Row
 def _count(
     criterion: CriterionPlan, plan: Plan, trials: Trials, scope: CriterionScope
 ) -> CriterionBaseline:
-    (experiment,) = (one for one in plan.experiments if one.name == criterion.experiment)
+    experiment = plan.experiment_of(criterion)
     first = dict(zip(experiment.input_ids, experiment.find_units(), strict=True))
     every, rows = pick_rows(criterion, plan, trials)
     if not rows:
