@@ -63,7 +63,7 @@ class Regression(base.Procedure):
                 "with it; use at_least or never_fails with each_input"
             )
         rule, alpha = situation.options.rule, criterion.wrong_fail
-        alternative = base.rate_below(found.passed / found.trials, criterion.loss)
+        alternative = designs.find_alternative(criterion, found.passed, found.trials)
         trials = situation.fixed_trials(criterion)
         counts = found.passed, found.trials
         if criterion.pass_from is not None:
@@ -77,9 +77,9 @@ class Regression(base.Procedure):
             limit, waits = situation.trial_limit(criterion), not situation.options.curtail
             design = designs.plan_stages(criterion, counts, limit, waits=waits)
         else:
-            trials = trials or designs.find_usual_size(criterion, counts, alternative, rule)
+            trials = trials or designs.find_size(criterion, counts, rule)
             design = stats.regression_cutoff(*counts, trials, alpha=alpha, rule=rule)
-        reason = designs.refuse_weak_regression(criterion, design, alternative)
+        reason = designs.refuse_weak_regression(criterion, design)
         if reason is not None and situation.verifies:
             return base.Refused(reason)
         if design.cutoff is None:
@@ -102,7 +102,7 @@ class Regression(base.Procedure):
             ),
             caveats=(
                 *designs.describe_chosen(criterion, design),
-                *_list_caveats(criterion, design, alternative),
+                *_list_caveats(criterion, design),
             ),
         )
 
@@ -388,9 +388,9 @@ def _power_at(plan: CriterionPlan, design: stats.RegressionCutoff, rate: float) 
     return design.power(rate)
 
 
-def _list_caveats(
-    criterion: Criterion, design: stats.RegressionCutoff, alternative: float
-) -> Iterator[str]:
+def _list_caveats(criterion: Criterion, design: stats.RegressionCutoff) -> Iterator[str]:
+    baseline = design.baseline_successes, design.baseline_trials
+    alternative = designs.find_alternative(criterion, *baseline)
     power = designs.average_power(design, alternative)
     if power is not None and power < criterion.wanted_power:
         yield (

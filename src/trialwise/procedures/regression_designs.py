@@ -46,19 +46,22 @@ def average_power(design: stats.RegressionCutoff, rate: float) -> float | None:
     return stats.design_power(measured, rate, *sizes, alpha=design.alpha, rule=design.rule)
 
 
-def refuse_weak_regression(
-    criterion: Criterion, design: stats.RegressionCutoff, alternative: float
-) -> str | None:
+def find_alternative(criterion: Criterion, passed: int, size: int) -> float:
+    """Find the rate that a comparison is to find: the baseline's less the loss."""
+    return rate_below(passed / size, criterion.loss)
+
+
+def refuse_weak_regression(criterion: Criterion, design: stats.RegressionCutoff) -> str | None:
     """Say why a comparison is too small for a verification, with what would be enough.
 
     Args:
         criterion: What is promised.
         design: The rule, resolved against the baseline.
-        alternative: The rate that is to be found.
     """
     if design.cutoff is None:  # refused for another reason
         return None
     passed, size = design.baseline_successes, design.baseline_trials
+    alternative = find_alternative(criterion, passed, size)
     if passed == 0:
         return (
             f"none of the {size} trials of the baseline passed, so that nothing can be worse and "
@@ -73,16 +76,16 @@ def refuse_weak_regression(
         return (
             f"a baseline of {size} {'trial is' if size == 1 else 'trials is'} too small: even a "
             f"service that never passes would FAIL with probability {found:.2f} only. Measure a "
-            f"baseline of about {_size_of_both(criterion, design, alternative)} trials, {_SMOKE}"
+            f"baseline of about {_size_of_both(criterion, design)} trials, {_SMOKE}"
         )
-    if design.cutoff > 0 and _is_enough(criterion, design, alternative, design.trials):
+    if design.cutoff > 0 and _is_enough(criterion, design, design.trials):
         return None
-    needed = find_fewest_trials(criterion, design, alternative)
+    needed = find_fewest_trials(criterion, design)
     if needed is not None and design.trials >= needed:
         return None
     few = "1 trial is" if design.trials == 1 else f"{design.trials} trials are"
     power = average_power(design, alternative)
-    larger = _size_of_both(criterion, design, alternative)
+    larger = _size_of_both(criterion, design)
     out = f"Measure a baseline of about {larger} trials"
     if needed is not None:
         enough = stats.regression_cutoff(passed, size, needed, alpha=design.alpha, rule=design.rule)
@@ -96,9 +99,7 @@ def refuse_weak_regression(
     )
 
 
-def find_fewest_trials(
-    criterion: Criterion, design: stats.RegressionCutoff, alternative: float
-) -> int | None:
+def find_fewest_trials(criterion: Criterion, design: stats.RegressionCutoff) -> int | None:
     """Find the fewest trials that a verification takes: more are admitted too, fewer are not.
 
     Some count of them has to FAIL. None where the rule takes no test of this size.
@@ -106,10 +107,9 @@ def find_fewest_trials(
     Args:
         criterion: What is promised.
         design: The rule, resolved against the baseline.
-        alternative: The rate that is to be found.
     """
     passed, size, alpha = design.baseline_successes, design.baseline_trials, design.alpha
-    is_enough = partial(_is_enough, criterion, design, alternative)
+    is_enough = partial(_is_enough, criterion, design)
     fewest = find_first(0, _find_feasible(design), is_enough)
     # Power is not quite monotone: a few trials less may do where a cutoff falls well, since the
     # cutoff is a whole number and the size jumps with it.
@@ -128,21 +128,20 @@ def _find_feasible(design: stats.RegressionCutoff) -> int:
     return stats.minimum_trials(min(passed / size, size / (size + 1)), alpha=design.alpha)
 
 
-def _is_enough(
-    criterion: Criterion, design: stats.RegressionCutoff, alternative: float, trials: int
-) -> bool:
+def _is_enough(criterion: Criterion, design: stats.RegressionCutoff, trials: int) -> bool:
     """Whether this many trials are feasible, or the exact test finds the drop as often as asked."""
-    size, alpha = design.baseline_trials, design.alpha
-    rates = design.baseline_successes / size, alternative
+    passed, size, alpha = design.baseline_successes, design.baseline_trials, design.alpha
+    rates = passed / size, find_alternative(criterion, passed, size)
     return (
         trials >= _find_feasible(design)
         or stats.design_power(*rates, size, trials, alpha=alpha) >= criterion.wanted_power
     )
 
 
-def _size_of_both(criterion: Criterion, design: stats.RegressionCutoff, alternative: float) -> int:
+def _size_of_both(criterion: Criterion, design: stats.RegressionCutoff) -> int:
     """Trials of a baseline, and of a test as large, that find the drop; normal approximation."""
-    rate = design.baseline_successes / design.baseline_trials
+    passed, size = design.baseline_successes, design.baseline_trials
+    rate, alternative = passed / size, find_alternative(criterion, passed, size)
     middle = (rate + alternative) / 2
     spread = math.sqrt(rate * (1 - rate) + alternative * (1 - alternative))
     alarm = upper_z(design.alpha) * math.sqrt(2 * middle * (1 - middle))
@@ -170,54 +169,29 @@ def find_common_size(criterion: Criterion, size: int) -> int:
     # The variances of a rate and of one lower by the loss are largest around one half. Were the
     # size taken from the baseline's own count, its sampling would choose the test as well.
     passed = min(size, math.ceil(size * (1 + criterion.loss) / 2))
-    alternative = rate_below(passed / size, criterion.loss)
-    return find_usual_size(criterion, (passed, size), alternative, "exact")
+    return find_size(criterion, (passed, size), "exact")
 
 
-def find_usual_size(
-    criterion: Criterion, baseline: tuple[int, int], alternative: float, rule: stats.Rule
+def find_size(
+    criterion: Criterion, baseline: tuple[int, int], rule: stats.Rule, *, looks: bool = False
 ) -> int:
     """Enough trials for the rule that decides to find the loss; the baseline's if it is too small.
 
     Args:
         criterion: What is promised.
         baseline: Its passes and trials.
-        alternative: The rate that is to be found.
         rule: The rule set that decides.
+        looks: Whether the counts may decide on the way, without a scheme.
     """
     passed, size = baseline
     if passed == 0:
         return min(size, _TRIALS_WITHOUT_RATE)
-    power = criterion.wanted_power
-    return _find_size(criterion, baseline, alternative, power=power, rule=rule, most=size)
-
-
-def size_stages(criterion: Criterion, baseline: tuple[int, int], alternative: float) -> int:
-    """The most trials of a staged comparison without a scheme: enough, if the baseline is.
-
-    Args:
-        criterion: What is promised.
-        baseline: Its passes and trials.
-        alternative: The rate that is to be found.
-    """
-    power = min(criterion.wanted_power + _MORE_POWER, (1 + criterion.wanted_power) / 2)
-    most = _LARGEST * baseline[1]
-    return _find_size(criterion, baseline, alternative, power=power, rule="exact", most=most)
-
-
-def _find_size(
-    criterion: Criterion,
-    baseline: tuple[int, int],
-    alternative: float,
-    *,
-    power: float,
-    rule: stats.Rule,
-    most: int,
-) -> int:
-    passed, size = baseline
+    rates = passed / size, find_alternative(criterion, passed, size)
+    power, most = criterion.wanted_power, size
+    if looks:
+        power, most = min(power + _MORE_POWER, (1 + power) / 2), _LARGEST * size
 
     def finds(trials: int) -> bool:
-        rates = passed / size, alternative
         found = stats.design_power(*rates, size, trials, alpha=criterion.wrong_fail, rule=rule)
         return found >= power
 
@@ -250,16 +224,15 @@ def plan_stages(
         most_trials=limit,
         waits=waits,
     )
-    alternative = rate_below(passed / size, criterion.loss)
+    alternative = find_alternative(criterion, passed, size)
     if scheme is not None:
         return apply_scheme(scheme, passed, alternative)
-    if waits:
-        trials = find_common_size(criterion, size)
-        trials = min(trials, limit or trials)
-        return stats.regression_cutoff(passed, size, trials, alpha=criterion.wrong_fail)
-    trials = size_stages(criterion, baseline, alternative)
+    alpha, usual = criterion.wrong_fail, partial(find_size, criterion, baseline, "exact")
+    trials = find_common_size(criterion, size) if waits else usual(looks=True)
     trials = min(trials, limit or trials)
-    return staged_regression(passed, size, trials, alternative, alpha=criterion.wrong_fail)
+    if waits:
+        return stats.regression_cutoff(passed, size, trials, alpha=alpha)
+    return staged_regression(passed, size, trials, alternative, alpha=alpha)
 
 
 def derive_stages(plan: CriterionPlan, passed: int, size: int) -> stats.RegressionCutoff | None:
