@@ -20,6 +20,7 @@ from trialwise.model.verdict import Caution, Decision, Design, Finding, Observed
 from trialwise.procedures import base, partial_findings
 from trialwise.procedures.base import known
 from trialwise.procedures.characteristic import Characteristic, count_fixed, limit_by_levels
+from trialwise.procedures.partial_findings import lower_bound
 from trialwise.stats.binomial import exact_tail, normal_sf, upper_z
 from trialwise.stats.compliance_cutoffs import find_most_failing
 from trialwise.stats.rate_intervals import clopper_pearson_low, wilson_high, wilson_low
@@ -187,9 +188,7 @@ class Compliance(base.Procedure):
             return f"{shown}, FAIL where they show one below{self.describe_share(plan)}"
         passes_observed = partial_findings.passes_on_observed_rate(plan)
         if plan.cutoff is None and required is not None and passes_observed:
-            perfect = Tally(trials=plan.trials, passed=plan.trials)
-            bound = lower_bound(perfect, known(plan.alpha), known(plan.rule))
-            return partial_findings.describe_small_smoke(plan, required, bound)
+            return partial_findings.describe_small_smoke(plan, required)
         return super().describe_rule(plan)
 
     def characterize(self, plan: CriterionPlan, intent: Intent) -> Characteristic:
@@ -311,14 +310,6 @@ def observed_status(tally: Tally, required_rate: float) -> ObservedRate:
     return ObservedRate.from_gap(tally.passed - as_written(required_rate) * tally.trials)
 
 
-def lower_bound(tally: Tally, alpha: float, rule: stats.Rule) -> float:
-    """Return the one-sided lower bound at alpha itself, since 1 − alpha may round to 1."""
-    # Both take the tail probability itself: a confidence near 1 loses the digits that matter.
-    if rule == "wilson":
-        return wilson_low(tally.passed, tally.trials, upper_z(alpha))
-    return clopper_pearson_low(tally.passed, tally.trials, alpha)
-
-
 #: The grounds of a required rate that was not passed, and how they are said of an early stop.
 SHOWN_BELOW, NOT_SHOWN = "shown below", "not shown"
 _GROUNDS = {
@@ -404,8 +395,7 @@ def _state(
     rate, is_smoke = f"{design.required_rate:.12g}", intent is Intent.SMOKE
     if design.cutoff is None:
         if is_smoke and base.has_agreeing_interval(plan):
-            bound = lower_bound(tally, design.alpha, design.rule)
-            return partial_findings.state_small_smoke(tally, design, plan, bound)
+            return partial_findings.state_small_smoke(tally, design, plan)
         way_out = "" if is_smoke else "; for a quick check add `intent: smoke`"
         return (
             f"{design.trials} trials cannot show a rate above {rate} at alpha = {design.alpha:g}: "

@@ -14,6 +14,8 @@ from trialwise.model.evidence import Tally
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.verdict import Caution, Decision, ObservedRate
 from trialwise.procedures.base import Conclusion, Counts, Situation, has_agreeing_interval, known
+from trialwise.stats.binomial import upper_z
+from trialwise.stats.rate_intervals import clopper_pearson_low, wilson_low
 
 #: What to call a run that was not to decide anything.
 MEASURED = "MEASURED"
@@ -170,16 +172,22 @@ def passes_on_observed_rate(plan: CriterionPlan) -> bool:
     return plan.rule != "fisher" and has_agreeing_interval(plan)
 
 
-def state_small_smoke(
-    tally: Tally, design: stats.ComplianceCutoff, plan: CriterionPlan, bound: float
-) -> str:
+def lower_bound(tally: Tally, alpha: float, rule: stats.Rule) -> float:
+    """Return the one-sided lower bound at alpha itself, since 1 − alpha may round to 1."""
+    # Both take the tail probability itself: a confidence near 1 loses the digits that matter.
+    if rule == "wilson":
+        return wilson_low(tally.passed, tally.trials, upper_z(alpha))
+    return clopper_pearson_low(tally.passed, tally.trials, alpha)
+
+
+def state_small_smoke(tally: Tally, design: stats.ComplianceCutoff, plan: CriterionPlan) -> str:
     """Return what a smoke run that is too small for its requirement shows, and what it does not."""
     passed, required = f"{tally.passed} of {tally.trials} passed", as_percent(design.required_rate)
     if not passes_on_observed_rate(plan):
         return (
             f"{passed}; {design.trials} trials cannot show {required}, {design.minimum_trials} can."
         )
-    shown = f"{math.floor(bound * 100)} %"
+    shown = f"{math.floor(lower_bound(tally, design.alpha, design.rule) * 100)} %"
     return f"smoke: {passed}; shows at least {shown}, not the required {required}."
 
 
@@ -199,10 +207,11 @@ def state_smoke(decision: Decision | None, observed: ObservedRate, rate: str, fa
     return f"The observed rate meets the target of {rate} but does not show it ({fact})."
 
 
-def describe_small_smoke(plan: CriterionPlan, required: float, bound: float) -> str:
+def describe_small_smoke(plan: CriterionPlan, required: float) -> str:
     """Describe the rule of a smoke run that is too small for its requirement, before it runs."""
     least = math.ceil(as_written(required) * plan.trials)
-    shown = f"{math.floor(bound * 100)} %"
+    perfect = Tally(trials=plan.trials, passed=plan.trials)
+    shown = f"{math.floor(lower_bound(perfect, known(plan.alpha), known(plan.rule)) * 100)} %"
     needed = cast("stats.ComplianceCutoff", plan.design).minimum_trials
     return (
         f"{SMOKE_PASS} with at least {least} of {plan.trials}, on the observed rate alone: "

@@ -17,7 +17,8 @@ from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.verdict import Caution, Decision, Design, Finding, ObservedRate
 from trialwise.procedures import base, characteristic
 from trialwise.procedures import regression_designs as designs
-from trialwise.procedures.compliance import lower_bound, rate_interval
+from trialwise.procedures.compliance import rate_interval
+from trialwise.procedures.partial_findings import lower_bound
 from trialwise.stats.unconditional import exact_lower_tail, lower_tail
 from trialwise.validation import require_count
 

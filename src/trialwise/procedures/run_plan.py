@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from trialwise.errors import DesignRefused, InvalidArgument
 from trialwise.model.baseline import Baseline, BaselineReference
-from trialwise.model.claim import CHALLENGES, Intent, PopulationClaim, Sampling, SamplingMode
+from trialwise.model.claim import CHALLENGES, Claim, Intent, PopulationClaim, Sampling, SamplingMode
 from trialwise.model.contract import Contract
 from trialwise.model.evidence import Guard
 from trialwise.model.fingerprint import canonical
@@ -92,9 +92,9 @@ def plan_run(
         ]
         if not mine:
             continue
-        experiment = _experiment(sampling, mine, options, contract, fingerprints[name])
+        experiment = _experiment(contract, options, mine, fingerprints[name])
         if not measuring:
-            mine, unsupported = _check_claims(mine, experiment, contract, options)
+            mine, unsupported = _check_claims(mine, experiment, contract.claim, options)
             refusals += unsupported
         if contract.gates and not measuring:
             mine, unsupported = GATES.plan(contract, options, experiment, mine)
@@ -166,13 +166,10 @@ def _riding(plans: Sequence[CriterionPlan], sampling: Sampling) -> list[Criterio
 
 
 def _experiment(
-    sampling: Sampling,
-    criteria: Sequence[CriterionPlan],
-    options: RunOptions,
-    contract: Contract,
-    fingerprint: str,
+    contract: Contract, options: RunOptions, criteria: Sequence[CriterionPlan], fingerprint: str
 ) -> ExperimentPlan:
-    name, inputs = criteria[0].experiment, sampling.inputs
+    name = criteria[0].experiment
+    sampling, inputs = contract.samplings[name], contract.samplings[name].inputs
     trials = max(one.count_trials(len(inputs)) for one in criteria)
     draw = options.draw or default_draw()
     further = _count_further(sampling, criteria, trials, options)
@@ -236,10 +233,7 @@ def _mode(
 
 
 def _check_claims(
-    criteria: list[CriterionPlan],
-    experiment: ExperimentPlan,
-    contract: Contract,
-    options: RunOptions,
+    criteria: list[CriterionPlan], experiment: ExperimentPlan, claim: Claim, options: RunOptions
 ) -> tuple[list[CriterionPlan], list[str]]:
     """Hold every criterion against the claim: its estimator, or a refusal (§8.2.1, §8.4.6)."""
     checked, refusals = [], []
@@ -247,7 +241,7 @@ def _check_claims(
     strict = Intent.VERIFICATION if options.smoke_refuses != "nothing" else None
     for one in criteria:
         intent = strict or one.terms.intent or options.intent
-        reasons, caveats = check_claim(contract.claim, one, experiment, intent)
+        reasons, caveats = check_claim(claim, one, experiment, intent)
         refusals += [f"{one.criterion}: {reason}" for reason in reasons]
         checked.append(replace(one, caveats=(*one.caveats, *caveats)) if caveats else one)
     return checked, refusals
