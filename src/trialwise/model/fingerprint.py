@@ -29,8 +29,6 @@ _LENGTH = 16
 _DEEPEST = 60
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _LARGEST = 2**63
-#: Values of these types are as JSON holds them; they are most parts of a plan.
-_PLAIN = frozenset({str, bool, type(None)})
 
 Describe: TypeAlias = Callable[[object], object]
 
@@ -99,9 +97,7 @@ def _plain(value: object, describe: Describe | None, within: tuple[int, ...]) ->
         if len(within) >= _DEEPEST:
             return _show(value)
         inside = (*within, id(value))
-        return _compose(
-            value, lambda part: part if type(part) in _PLAIN else _plain(part, describe, inside)
-        )
+        return _compose(value, lambda part: _plain(part, describe, inside))
     except Exception:  # an object of the user's may raise anything from any method
         return {"$type": _type(value)}
 
@@ -217,8 +213,6 @@ _LATER_FIELDS: tuple[tuple[str, str, object], ...] = (
     ("experiments", "further", 0),
     ("experiments", "clusters", []),
 )
-#: Values of these types are written in one way only.
-_SETTLED = frozenset({str, int, bool, type(None)})
 _LABELS = {"experiments": "inputs", "structure": "postconditions", "factors": "what is under test"}
 
 
@@ -304,9 +298,9 @@ def _drop(part: Any, name: str, *inner: str) -> None:
 def _settled(part: Any) -> Any:
     """Equal plans have equal hashes: 30 and 30.0 are one number."""
     if isinstance(part, dict):
-        return {k: one if type(one) in _SETTLED else _settled(one) for k, one in part.items()}
+        return {name: _settled(one) for name, one in part.items()}
     if isinstance(part, list):
-        return [one if type(one) in _SETTLED else _settled(one) for one in part]
+        return [_settled(one) for one in part]
     return int(part) if isinstance(part, float) and part.is_integer() else part
 
 

@@ -76,7 +76,7 @@ class Workspace:
     @classmethod
     def open(
         cls,
-        store: str | Path | None,
+        store: str | Path | None = ".trialwise",
         baselines: str | Path = "baselines",
         *,
         resume: bool | str = False,
@@ -105,12 +105,8 @@ class Workspace:
     @classmethod
     def take(cls, given: dict[str, Any]) -> Workspace:
         """Take the arguments that describe a workspace out of those of a call."""
-        names = ("resume", "progress", "listener", "redact")
-        return cls.open(
-            given.pop("store", ".trialwise"),
-            given.pop("baselines", "baselines"),
-            **{name: given.pop(name) for name in names if name in given},
-        )
+        names = ("store", "baselines", "resume", "progress", "listener", "redact")
+        return cls.open(**{name: given.pop(name) for name in names if name in given})
 
     def listen(self, listener: Listener) -> Workspace:
         """Return the same folders with one more listener."""

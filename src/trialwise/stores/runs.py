@@ -122,8 +122,7 @@ class StoredRun:
     @property
     def text_log(self) -> TextLog:
         """Where inputs and tracebacks go, before the first trial that names them."""
-        if self._journal is None:
-            raise RunNotFound(f"{self.path.name} was opened to be read; resume it to add trials")
+        _ = self.journal  # it refuses where the run was opened to be read
         if self._text_log is None:
             self._text_log = TextLog(self.path / run_journals.TEXTS)
         return self._text_log
