@@ -220,7 +220,7 @@ def test_a_trial_is_run_again_with_its_input_and_its_seed(folder: Path) -> None:
     assert {one["outcome"] for one in data["checks"]} == {"passed"}
     with pytest.raises(TrialNotFound, match="its trials are 0 to"):
         do(BOTH, "rerun", "--trial", "99")
-    with pytest.raises(TrialNotFound, match="has no input"):
+    with pytest.raises(TrialNotFound, match="no longer has an input"):
         do(BOTH.replace("[a, b]", "[{id: other, value: c}]"), "rerun", "--trial", "1")
 
 
