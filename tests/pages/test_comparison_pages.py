@@ -251,15 +251,6 @@ def test_many_flips_are_limited_and_the_rest_is_counted() -> None:
     assert f"{len(swapped) - 5} further flips not shown" in str(rest.paragraphs)
 
 
-def test_a_page_without_runs_holds_the_conclusion_alone() -> None:
-    """A verdict that was read from a file has no trials to show."""
-    document = build_comparison_page(given.verdict())
-
-    assert ["Criteria", "Arms", "Worth knowing"] == [
-        one.heading for one in document.blocks if isinstance(one, Section)
-    ]
-
-
 # --- Inputs and arms --------------------------------------------------------------------------
 
 

@@ -72,10 +72,10 @@ def test_other_endings_are_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgument, match=r"end with \.html, \.md, \.xml, \.json, \.txt"):
         match_answer_format("c.pdf")
     with pytest.raises(InvalidArgument, match="be one of html, markdown"):
-        Comparison(given.verdict(), ()).render("pdf")
+        Comparison(given.verdict(), given.arms()).render("pdf")
     (tmp_path / "file").write_text("")
     with pytest.raises(ReportNotWritten):
-        Comparison(given.verdict(), ()).write(tmp_path / "file" / "c.md")
+        Comparison(given.verdict(), given.arms()).write(tmp_path / "file" / "c.md")
 
 
 # --- JUnit ------------------------------------------------------------------------------------
@@ -101,13 +101,13 @@ def test_each_criterion_and_candidate_is_a_test_case() -> None:
 
 def test_a_case_is_as_red_as_a_run_would_be() -> None:
     """FAIL is a failure, INCONCLUSIVE an error, PASS neither; what only reports is no failure."""
-    text = Comparison(decided(Decision.FAIL, Decision.INCONCLUSIVE), ()).render("junit")
+    text = Comparison(decided(Decision.FAIL, Decision.INCONCLUSIVE), given.arms()).render("junit")
     found = [case.result for suite in JUnitXml.fromstring(text.encode()) for case in suite]
     asked = decided(Decision.FAIL, Decision.PASS)
     reported = replace(
         asked, findings=(replace(asked.findings[0], advisory=("why",)), asked.findings[1])
     )
-    green = JUnitXml.fromstring(Comparison(reported, ()).render("junit").encode())
+    green = JUnitXml.fromstring(Comparison(reported, given.arms()).render("junit").encode())
 
     assert [Failure, Error] == [type(one[0]) for one in found]
     assert (0, 0) == (green.failures, green.errors)
@@ -174,7 +174,7 @@ def test_json_is_valid_by_the_shipped_schema(count: int) -> None:
     validator = Draft202012Validator(read_comparison_schema())
     arms = given.arms(count)
     plain = json.loads(Comparison(COMPARISON.decide(arms), arms).render("json"))
-    alone = json.loads(Comparison(given.verdict(count), ()).render("json"))
+    alone = json.loads(Comparison(given.verdict(count), given.arms()).render("json"))
 
     for report in (plain, alone):
         assert [] == [f"{one.json_path}: {one.message}" for one in validator.iter_errors(report)]

@@ -42,12 +42,12 @@ _FEW_NOTES, _FEW_AMOUNTS, _MOST_NOTES, _FACTORS = 15, 6, 60, 4
 _NAME = 80
 
 
-def build_comparison_page(verdict: ComparisonVerdict, arms: Sequence[ArmRun] = ()) -> Document:
+def build_comparison_page(verdict: ComparisonVerdict, arms: Sequence[ArmRun]) -> Document:
     """Build a comparison as a page with everything a reader may look for.
 
     Args:
         verdict: What was concluded.
-        arms: The runs of the arms; without them the page holds no flips and no inputs.
+        arms: The runs of the arms.
     """
     plot = comparison_differences.build_forest(verdict), _tabulate(verdict)
     notes = keep_few(COMPARISON.explain(verdict), _MOST_NOTES)
@@ -62,13 +62,13 @@ def build_comparison_page(verdict: ComparisonVerdict, arms: Sequence[ArmRun] = (
 
 
 def summarize_comparison(
-    verdict: ComparisonVerdict, arms: Sequence[ArmRun] = (), *, is_pictured: bool = False
+    verdict: ComparisonVerdict, arms: Sequence[ArmRun], *, is_pictured: bool = False
 ) -> Document:
     """Summarize a comparison: the answer, a row for each criterion, and a few flips.
 
     Args:
         verdict: What was concluded.
-        arms: The runs of the arms; without them the summary holds no flips.
+        arms: The runs of the arms.
         is_pictured: Whether the table holds the intervals as pictures instead of a plot below it.
     """
     return _frame(
@@ -171,12 +171,12 @@ def _fold_amounts(verdict: ComparisonVerdict) -> Details | None:
 # What JUnit and other short formats show: a line for each criterion and candidate.
 
 
-def describe_results(verdict: ComparisonVerdict, arms: Sequence[ArmRun] = ()) -> SuiteResults:
+def describe_results(verdict: ComparisonVerdict, arms: Sequence[ArmRun]) -> SuiteResults:
     """Describe a comparison as the results of a suite, with a run for each candidate.
 
     Args:
         verdict: What was concluded.
-        arms: The runs of the arms; without them no flip is named.
+        arms: The runs of the arms.
     """
     coupled = group_by_arms(verdict.findings).values()
     flips = comparison_flips.list_flips(verdict, arms)
@@ -283,12 +283,12 @@ SCHEMA = "trialwise.comparison/1"
 _MOST_FLIPS = 500
 
 
-def describe_comparison(verdict: ComparisonVerdict, arms: Sequence[ArmRun] = ()) -> dict[str, Any]:
+def describe_comparison(verdict: ComparisonVerdict, arms: Sequence[ArmRun]) -> dict[str, Any]:
     """Describe a comparison as plain values, fit for JSON.
 
     Args:
         verdict: What was concluded.
-        arms: The runs of the arms; without them there are no flips and no inputs.
+        arms: The runs of the arms.
     """
     flips = comparison_flips.list_flips(verdict, arms)
     records = {one.label: one.record for one in arms}
@@ -327,7 +327,7 @@ def read_comparison_schema() -> dict[str, Any]:
 
 
 def _list_inputs(verdict: ComparisonVerdict, arms: Sequence[ArmRun]) -> Iterator[Mapping[str, Any]]:
-    counted = count_inputs(arms) if arms else {}
+    counted = count_inputs(arms)
     for criterion in verdict.criteria:
         for row in counted.get(criterion, ()):
             counts = {

@@ -44,7 +44,7 @@ def build_arms_section(
 
     Args:
         verdict: What was concluded.
-        arms: The runs of the arms, where they are known.
+        arms: The runs of the arms.
     """
     differing = list_factors(verdict, arms)
     records = {one.label: one.record for one in arms}
@@ -56,22 +56,20 @@ def build_arms_section(
         (cut_middle(key, _FACTOR), partial(_write_factor, values))
         for key, values in differing.items()
     ]
-    if records:
-        columns += [
-            (blocks.Name(cut_middle(name, _NAME)), partial(_write_rate, name, verdict, records))
-            for name in criteria[:_CRITERIA]
-        ]
+    columns += [
+        (blocks.Name(cut_middle(name, _NAME)), partial(_write_rate, name, verdict, records))
+        for name in criteria[:_CRITERIA]
+    ]
     words = tuple(range(1 + len(differing)))
-    columns.append(("trials", lambda one: _count_trials(one, records)))
+    columns.append(("trials", lambda one: f"{len(records[one.label].trials):,}"))
     if any(_count_unmeasured(one) for one in records.values()):
-        columns.append(("not measured", lambda one: _write_unmeasured(records.get(one.label))))
+        columns.append(("not measured", lambda one: _write_unmeasured(records[one.label])))
     columns += _list_spending(verdict, records)
     # More columns than these do not fit on a page that is printed.
     left = len(criteria) - _CRITERIA
     further = numbers.as_count(left, "further criterion", "further criteria")
-    notes = [f"{further} not shown."] if left > 0 else []
-    notes += [_describe_intervals(verdict)] if records else []
-    if len(arms) == len(verdict.arms) and not differing:
+    notes = [*([f"{further} not shown."] if left > 0 else []), _describe_intervals(verdict)]
+    if not differing:
         notes.append("The runs name no factor or condition in which the arms differ.")
     table = blocks.build_table(
         "Arms", verdict.arms, *columns, words=words, is_headed=False, notes=tuple(notes)
@@ -97,7 +95,7 @@ def list_factors(
         arms: The runs of the arms, whose plans name their conditions.
     """
     given = {one.label: one.record.plan.covariates for one in arms}
-    known = {arm.label: {**given.get(arm.label, {}), **arm.factors} for arm in verdict.arms}
+    known = {arm.label: {**given[arm.label], **arm.factors} for arm in verdict.arms}
     values = {
         key: {label: _shorten_factor(mine.get(key, "–")) for label, mine in known.items()}
         for key in dict.fromkeys(chain.from_iterable(known.values()))
@@ -127,7 +125,7 @@ def _write_rate(
     records: Mapping[str, RunRecord],
     arm: findings.ComparedArm,
 ) -> blocks.Cell:
-    decided = records[arm.label].verdict.findings if arm.label in records else ()
+    decided = records[arm.label].verdict.findings
     found = next((one for one in decided if one.criterion == criterion), None)
     tally = None if found is None else found.all_trials
     if tally is None or tally.rate is None:
@@ -151,18 +149,11 @@ def _describe_intervals(verdict: findings.ComparisonVerdict) -> str:
     return f"{whose} they hold whenever the trials stopped, and are wide for that."
 
 
-def _count_trials(arm: findings.ComparedArm, records: Mapping[str, RunRecord]) -> str:
-    record = records.get(arm.label)
-    return f"{arm.spending.trials if record is None else len(record.trials):,}"
-
-
 def _count_unmeasured(record: RunRecord) -> int:
     return sum(trial.is_excused for trial in record.trials.sketches())
 
 
-def _write_unmeasured(record: RunRecord | None) -> str:
-    if record is None:
-        return "–"
+def _write_unmeasured(record: RunRecord) -> str:
     # A share tells a service that is often away from one hiccup in a long run.
     found = _count_unmeasured(record)
     share = f" ({numbers.as_observed(found / len(record.trials))})" if found else ""
@@ -174,24 +165,17 @@ def _list_spending(
 ) -> Iterator[blocks.Column[findings.ComparedArm]]:
     """Yield what the trials cost, for each trial and each success, and what preparing them took."""
     if any(one.spending.usd is not None for one in verdict.arms):
-        yield ("cost of\na trial", lambda one: _divide_usd(one.spending.usd, one.spending.trials))
-        if records:
-            yield (
-                "cost of\na success",
-                lambda one: _divide_usd(one.spending.usd, _count_successes(records[one.label])),
-            )
+        passed = {label: len(one.trials) - one.trials.failures for label, one in records.items()}
+        yield "cost of\na trial", lambda one: _divide_usd(one.spending.usd, one.spending.trials)
+        yield "cost of\na success", lambda one: _divide_usd(one.spending.usd, passed[one.label])
     # Of successes: a refusal is quick, and would flatter the arm that refuses.
     latencies = {label: summarize_latencies(one) for label, one in records.items()}
     if any(latencies.values()):
-        yield "latency of\na success", lambda one: _write_latency(latencies.get(one.label))
+        yield "latency of\na success", lambda one: _write_latency(latencies[one.label])
     if any(one.spending.tokens for one in verdict.arms):
         yield "tokens of\na trial", lambda one: _divide_tokens(one.spending)
     if any(map(_write_setup, verdict.arms)):
         yield "setup", lambda one: _write_setup(one) or "–"
-
-
-def _count_successes(record: RunRecord) -> int:
-    return len(record.trials) - record.trials.failures
 
 
 def _write_latency(found: LatencyFacts | None) -> str:

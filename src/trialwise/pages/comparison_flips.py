@@ -85,13 +85,12 @@ def list_flips(verdict: ComparisonVerdict, arms: Sequence[ArmRun]) -> list[Flip]
 
     Args:
         verdict: What was concluded.
-        arms: The runs of the arms; no flips are known without them.
+        arms: The runs of the arms.
     """
     known = {one.label: one for one in arms}
     flips = [
         flip
         for (against, arm), found in group_by_arms(verdict.findings).items()
-        if against in known and arm in known
         for flip in _list_between(known[against], known[arm], [one.criterion for one in found])
     ]
     # Losses first: they are what a reviewer of a candidate is afraid of.
@@ -133,7 +132,7 @@ def build_flips_section(
         verdict: What was concluded.
         arms: The runs of the arms.
     """
-    if not arms or not any(one.pairs for one in verdict.pairings):
+    if not any(one.pairs for one in verdict.pairings):
         return None
     flips = list_flips(verdict, arms)
     lost = [one for one in flips if one.lost]

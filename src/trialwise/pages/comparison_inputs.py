@@ -161,7 +161,7 @@ def build_arm_inputs(verdict: ComparisonVerdict, arms: Sequence[ArmRun]) -> bloc
         verdict: What was concluded.
         arms: The runs of the arms.
     """
-    counted = count_inputs(arms) if arms else {}
+    counted = count_inputs(arms)
     tables = [(name, counted[name]) for name in verdict.criteria if counted.get(name)]
     if not tables:
         return None

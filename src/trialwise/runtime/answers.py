@@ -70,8 +70,7 @@ class Answer(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as plain values, fit for JSON."""
-        plain: dict[str, Any] = to_plain(self.verdict)
-        return plain
+        return {**to_plain(self.verdict)}
 
     def describe_kept(self) -> dict[str, Any]:
         """Return what is kept of the answer, with its decision."""
@@ -418,10 +417,8 @@ def load_stored(stored: StoredComparison, runs_folder: Path) -> Answer:
     from trialwise.stores.runs import RunStore
 
     head, store = stored.head, RunStore(runs_folder)
-    runs = [store.open(one) for one in head.runs]
-    arms = [
-        ArmRun(label, one.record(), one.path) for label, one in zip(head.labels, runs, strict=True)
-    ]
+    runs = zip(head.labels, map(store.open, head.runs), strict=True)
+    arms = [ArmRun(label, one.record(), one.path) for label, one in runs]
     rules, votes = read_rules(head.rules), read_votes(stored)
     return conclude_arms(arms, read_question(head), rules, votes, stored.path)
 

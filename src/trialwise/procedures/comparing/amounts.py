@@ -132,14 +132,10 @@ def _compare_amounts(pairing: Pairing, confidence: float) -> Iterator[findings.A
         )
 
 
-def _read_both(pair: Pair, read: Reader) -> tuple[float, float] | None:
-    control, candidate = read(pair.control), read(pair.candidate)
-    return None if control is None or candidate is None else (control, candidate)
-
-
 def _read_pairs(pairs: Sequence[Pair], read: Reader) -> list[tuple[float, float]]:
     """Return an amount of both sides of the pairs in which both are known."""
-    return [both for pair in pairs if (both := _read_both(pair, read)) is not None]
+    read_both = ((read(pair.control), read(pair.candidate)) for pair in pairs)
+    return [(one, other) for one, other in read_both if one is not None and other is not None]
 
 
 def subtract_written(candidate: float, control: float) -> float:
