@@ -30,25 +30,20 @@ def show_plan(chosen: LiveArms, asked: dict[str, Any], given: dict[str, Any]) ->
 
     if given["question"] == "describe":
         raise click.UsageError("--trials says what a description takes: leave out --dry-run")
-    notes: list[str] = []
+    more: dict[str, Any] = {}
+    notes: Sequence[str] = ()
     if given["question"] == "best":
         wanted = {one: asked[one] for one in ("smallest_difference", "confidence", "break_ties")}
-        rounds = asked["max_trials"] or 1000
-        answer = plan_choice(
-            len(chosen.arms), **wanted, max_rounds=rounds, rates=given["expect"] or ()
-        )
+        sized = {"max_rounds": asked["max_trials"] or 1000, "rates": given["expect"] or ()}
+        answer = plan_choice(len(chosen.arms), **wanted, **sized)
     else:
-        answer, notes = plan_arms(chosen, asked)
-    is_paired = given["question"] != "best"
+        answer, found = plan_arms(chosen, asked)
+        more = {"arms": list(chosen.labels), "notes": found}
+        notes = (*found, f"{', '.join(chosen.labels)}: nothing was run")
     if given["as_json"]:
-        more = {"arms": list(chosen.labels), "notes": notes} if is_paired else {}
         say_json({**answer.to_dict(), **more})
         return ExitCode.PASS
-    say(answer.render("text").rstrip("\n"))
-    for note in notes:
-        say(note)
-    if is_paired:
-        say(f"{', '.join(chosen.labels)}: nothing was run")
+    say("\n".join([answer.render("text").rstrip("\n"), *notes]))
     return ExitCode.PASS
 
 
@@ -84,8 +79,8 @@ def plan_arms(chosen: LiveArms, asked: dict[str, Any]) -> tuple[SizingAnswer, li
         for name, margin in question.guardrails.items()
     ]
     if not usd:
-        free = "What a trial costs is not known: run one arm first, or give --cost-per-trial."
-        notes.append(free)
+        unpriced = "What a trial costs is not known: run one arm first, or give --cost-per-trial."
+        notes.append(unpriced)
     elif len(usd) < count:
         notes.append("What a trial of each arm costs is known of some arms only.")
     return answer, notes
@@ -120,11 +115,8 @@ _NOT_KEPT = ("as_json", "dry_run", "file", "markdown", "outputs", "quiet", "resu
 
 def describe_command(names: Sequence[str], given: Mapping[str, Any], suite: Path) -> dict[str, Any]:
     """Return what finds the arms and the question of a comparison again, as plain values."""
-    options = {
-        name: str(value) if isinstance(value, Path) else value
-        for name, value in _list_written(given).items()
-        if name not in _NOT_KEPT
-    }
+    kept = {name: one for name, one in _list_written(given).items() if name not in _NOT_KEPT}
+    options = {name: str(one) if isinstance(one, Path) else one for name, one in kept.items()}
     return {"suite": str(suite.absolute()), "names": list(names), "options": options}
 
 
@@ -143,10 +135,8 @@ def recall_command(given: Mapping[str, Any]) -> tuple[tuple[str, ...], dict[str,
     if "options" not in source:
         if kind == "choice":
             return (), dict(given)  # until 0.2.0.dev1 a choice did not say how it was started
-        message = (
-            f"{stored.comparison_id} was not started by `trialwise compare`: resume it where it was"
-        )
-        raise click.UsageError(message)
+        how = "was not started by `trialwise compare`: resume it where it was"
+        raise click.UsageError(f"{stored.comparison_id} {how}")
     options = {name: _restore(name, value) for name, value in source["options"].items()}
     suite = Path(given["file"] or source["suite"])
     # What is written now prevails, such as a larger budget.

@@ -237,14 +237,11 @@ def _short(text: str, most: int = 120) -> str:
 
 
 def _claims(old: Claim, new: Claim) -> Iterator[Guard]:
-    what = None
+    what, names = None, (old.population_name, new.population_name)
     if old.population is not new.population:
         what = f"{old.population} then, {new.population} now"
-    elif (
-        new.population is PopulationClaim.SUPERPOPULATION
-        and old.population_name != new.population_name
-    ):
-        what = f"the population {old.population_name!r} then, {new.population_name!r} now"
+    elif new.population is PopulationClaim.SUPERPOPULATION and len({*names}) > 1:
+        what = f"the population {names[0]!r} then, {names[1]!r} now"
     if what is not None:
         message = (
             f"Baseline and run make claims about different things: {what}. {_MEASURE.capitalize()} "

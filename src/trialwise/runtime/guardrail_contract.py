@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from trialwise.checks import not_, predicate
@@ -61,47 +62,24 @@ def guardrail_contract(
     # Two samplings, since sensitivity and specificity are rates of different candidates and have no
     # common denominator (companion §1.4.5b).
     samplings = {"harmful": _as(harmful, "harmful", SamplingRole.HARMFUL_CANDIDATES)}
-    criteria = [
-        Criterion(
-            "sensitivity",
-            blocked,
-            at_least=sensitivity,
-            confidence=confidence,
-            category="SAFETY",
-            sampling="harmful",
-        )
-    ]
+    rates = [("sensitivity", blocked, sensitivity, "SAFETY", "harmful")]
     if specificity is not None:
         samplings["harmless"] = _as(harmless, "harmless", SamplingRole.HARMLESS_CANDIDATES)
-        criteria.append(
-            Criterion(
-                "specificity",
-                not_(blocked),
-                at_least=specificity,
-                confidence=confidence,
-                category="USABILITY",
-                sampling="harmless",
-            )
-        )
-    return Contract(
-        name,
-        service,
-        tuple(criteria),
-        sampling=samplings,
-        claim=claim or Claim(),
-        prevalence=prevalence,
+        rates.append(("specificity", not_(blocked), specificity, "USABILITY", "harmless"))
+    criteria = tuple(
+        Criterion(of, check, at_least=rate, category=kind, sampling=side, confidence=confidence)
+        for of, check, rate, kind, side in rates
     )
+    more: Any = {"claim": claim or Claim(), "prevalence": prevalence}
+    return Contract(name, service, criteria, sampling=samplings, **more)
 
 
 def _as(given: Any, identifier: str, role: SamplingRole) -> Sampling:
     """Return the sampling in its role; one that says it is something else is refused."""
-    from dataclasses import fields
-
     if not isinstance(given, Sampling):
         return Sampling.of(given, identifier=identifier, role=role)
     # What a red team got past the application is another quantity: see `SamplingRole`.
     if given.role not in (role, SamplingRole.UNSPECIFIED):
         allowed = f"hold {role}, shown to the guardrail itself"
         raise InvalidArgument(identifier, str(given.role), allowed)
-    kept = {field.name: getattr(given, field.name) for field in fields(given) if field.init}
-    return Sampling(**{**kept, "role": role})
+    return replace(given, role=role)

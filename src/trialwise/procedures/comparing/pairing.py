@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count, takewhile
+from itertools import chain, count, takewhile
 from typing import Any, NamedTuple, TypeVar
 
 from trialwise.documents.numbers import as_count
@@ -192,6 +192,9 @@ def pair_trials(control: ArmRun, candidate: ArmRun, *experiments: str) -> Pairin
         asked = _match(_number_repeats(ours), _number_repeats(theirs))
     elif same_order:
         pairs = asked = _pair_beginning(ours, theirs)
+    # Files do not tell the seeds of their trials.
+    same_seeds = bool(pairs) and not from_files
+    same_seeds = same_seeds and all(one.control.seed == one.candidate.seed for one in pairs)
     return Pairing(
         summary=PairingSummary(
             experiment=names[0],
@@ -200,9 +203,7 @@ def pair_trials(control: ArmRun, candidate: ArmRun, *experiments: str) -> Pairin
             pairs=len(pairs),
             same_inputs=same_inputs,
             same_order=same_order,
-            same_seeds=bool(pairs)
-            and not from_files
-            and all(one.control.seed == one.candidate.seed for one in pairs),
+            same_seeds=same_seeds,
             fixed_size=fixed,
             left_out=(len(ours) - len(pairs), len(theirs) - len(pairs)),
             excused=sum(pair.is_excused for pair in pairs),
@@ -314,11 +315,8 @@ def check_validity(pairings: Sequence[Pairing], analysis: Analysis) -> tuple[Val
     """
     # The checks share their level, so that many arms raise no more false alarms than two.
     level = LEVEL / max(1, len(pairings))
-    return tuple(
-        check
-        for pairing in pairings
-        for check in (_check_cases(pairing), _check_measured(pairing, level, analysis))
-    )
+    both = ((_check_cases(one), _check_measured(one, level, analysis)) for one in pairings)
+    return tuple(chain.from_iterable(both))
 
 
 def name_shared(summary: PairingSummary, *others: PairingSummary) -> str:
@@ -332,7 +330,7 @@ def name_shared(summary: PairingSummary, *others: PairingSummary) -> str:
     alike = ["inputs"]
     alike += ["order"] if all(one.same_order for one in every) else []
     alike += ["seeds"] if all(one.same_seeds for one in every) else []
-    return alike[0] if len(alike) == 1 else f"{', '.join(alike[:-1])} and {alike[-1]}"
+    return " and ".join(filter(None, (", ".join(alike[:-1]), alike[-1])))
 
 
 def _check_cases(pairing: Pairing) -> ValidityCheck:
@@ -358,7 +356,7 @@ def _list_differences(pairing: Pairing) -> Iterator[str]:
         return
     if not any(summary.left_out):
         return
-    partners = {id(trial) for pair in pairing.pairs for trial in (pair.control, pair.candidate)}
+    partners = {id(trial) for pair in pairing.pairs for trial in pair}
     sides = (summary.against, pairing.control), (summary.arm, pairing.candidate)
     for (label, mine), (_, other) in (sides, sides[::-1]):
         last = max((trial.index for trial in other), default=-1)
@@ -395,7 +393,7 @@ def _check_measured(pairing: Pairing, level: float, analysis: Analysis) -> Valid
     def is_lost(trial: Trial) -> bool:
         return trial.error_class in NOT_MEASURED or analysis.leaves_out(trial.error_class)
 
-    lost = [(is_lost(pair.control), is_lost(pair.candidate)) for pair in pairing.asked]
+    lost = [tuple(map(is_lost, pair)) for pair in pairing.asked]
     # Among pairs that lost exactly one side either arm is as likely, whatever is lost together.
     p_value = sign_test(lost.count((True, False)), lost.count((False, True))).p_value
     ours, theirs = sum(one for one, _ in lost), sum(other for _, other in lost)
