@@ -109,7 +109,8 @@ def _announce_plan(chosen: LiveArms, asked: dict[str, Any]) -> None:
     click.echo(f"{', '.join(chosen.labels)}: {build_sizing_page(answer.plan).lead}", err=True)
 
 
-#: What belongs to a single command: where it prints, and that it resumes.
+#: What belongs to a single command: where it prints, and that it resumes. Whoever resumes may print
+#: elsewhere, and must not be sent to a file that the first command named.
 _NOT_KEPT = ("as_json", "dry_run", "file", "markdown", "outputs", "quiet", "resume", "stored")
 
 

@@ -205,7 +205,8 @@ class ArmsState:
             self._schedule.add(arm, trial)
         reason = self.states[arm].stop_reason
         if reason is not None:
-            # The others are not at fault: what they have is kept, and no verdict is given.
+            # The others are not at fault: what they have is kept, and no verdict is given. Going on
+            # with the arms that are left would make pairs of one arm.
             self._end(reason, _OTHER_ENDED, StopReason.SERVICE)
 
     def let_go(self) -> None:

@@ -137,6 +137,8 @@ class Pairwise:
             seed: For the juror.
         """
         expenses = jurors.Expenses()
+        # Both orders, with a seed for each: judges prefer a place as well as a reply (Zheng and
+        # others 2023), and one answer cannot tell which of the two it was.
         pairs = (candidate, reference), (reference, candidate)
         seeds = [derive_seed("pair", seed, place) for place in ("0", "1")]
         ask = partial(self._ask, beside=(given, expected), expenses=expenses)

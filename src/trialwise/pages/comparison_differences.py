@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Literal
 
 from trialwise.documents.blocks import Badge, Cell, Name, Table, Value, build_table
 from trialwise.documents.charts import Axis, Strip, StripRow, Strips
 from trialwise.documents.numbers import as_count, as_ends, as_level, as_observed, as_signed_points
 from trialwise.documents.printable import cut_middle, make_visible, shorten
+from trialwise.documents.results import Status
 from trialwise.model.evidence import Tally
-from trialwise.model.verdict import Decision
+from trialwise.pages.criterion_charts import INKS
 from trialwise.procedures.comparing.findings import (
     AmountDifference,
     ComparisonFinding,
@@ -26,14 +26,6 @@ _MOST_DRAWN, _MOST_ROWS = 60, 40
 _NAME = 80
 LABEL = 30
 """Characters of an arm's label in a row or a heading."""
-
-INKS: Mapping[Decision, Literal["pass", "fail", "open"]] = {
-    Decision.PASS: "pass",
-    Decision.FAIL: "fail",
-    Decision.INCONCLUSIVE: "open",
-}
-"""How a decision stands out, as a tone and as an ink."""
-
 
 #: Differences stand with one decimal everywhere, so that sentence, table and plot agree.
 _write_points = partial(as_signed_points, digits=1)
@@ -235,7 +227,7 @@ def _make_badge(finding: ComparisonFinding) -> Cell:
     word = name_outcome(finding)
     if finding.advisory:
         return Badge(word=f"{word} (reported)", tone="quiet")
-    return Badge(word=word, tone=INKS[finding.decision])
+    return Badge(word=word, tone=Status(finding.decision.value).tone)
 
 
 def _write_side(side: Tally | None) -> str:

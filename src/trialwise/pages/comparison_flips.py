@@ -135,8 +135,7 @@ def build_flips_section(
     if not any(one.pairs for one in verdict.pairings):
         return None
     flips = list_flips(verdict, arms)
-    lost = [one for one in flips if one.lost]
-    won = [one for one in flips if not one.lost]
+    lost, won = ([one for one in flips if bool(one.lost) is kind] for kind in (True, False))
     # Both kinds have room of their own, so that many losses do not hide what was gained.
     chosen = [*lost[:_MOST_LOST], *won[:_MOST_WON]]
     cards = tuple(_fit_cards(chosen, verdict, {one.label: one.record for one in arms}))
@@ -326,10 +325,9 @@ def _list_choices(verdict: ComparisonVerdict, flips: Sequence[Flip]) -> tuple[bl
         for names in (verdict.criteria, [one.label for one in verdict.arms])
     )
     # The control has no flips of its own.
-    several = {"Flip": ways, "Criterion": criteria, "Arm": arms[1:]}
-    names = {"Flip": "way", "Criterion": "criterion", "Arm": "arm"}
+    several = {"way": ("Flip", ways), "criterion": ("Criterion", criteria)}
     return tuple(
-        blocks.Choice(name=names[label], label=label, everything="all", options=options)
-        for label, options in several.items()
+        blocks.Choice(name=name, label=label, everything="all", options=options)
+        for name, (label, options) in (several | {"arm": ("Arm", arms[1:])}).items()
         if len(options) > 1
     )

@@ -232,9 +232,7 @@ def _write_counts(row: InputRow, arm: str) -> blocks.Cell:
 
 def _write_difference(row: InputRow, against: str, arm: str) -> blocks.Cell:
     found = row.difference(against, arm)
-    if found is None:
-        return "–"
-    text = as_signed_points(found, digits=1)
     if not found:
-        return text
-    return blocks.Value(text=text, tone="pass" if found > 0 else "fail")
+        return "–" if found is None else as_signed_points(found, digits=1)
+    tone: blocks.Tone = "pass" if found > 0 else "fail"
+    return blocks.Value(text=as_signed_points(found, digits=1), tone=tone)

@@ -158,6 +158,7 @@ class ArmChoice:
         labels = [arm.label for arm in arms]
         unbeaten = tuple(labels[one] for one in selection.unbeaten)
         outcome: Outcome = selection.outcome or "undecided"
+        # An arm that is tied is neither shown to be best nor shown to be worse.
         places: dict[int, Place] = dict.fromkeys(range(len(arms)), "not best")
         places |= dict.fromkeys(selection.tied, "tied")
         left: Place = "chosen" if outcome == "chosen" else "may be best"
@@ -372,7 +373,8 @@ def _describe_arms(
         # Of failures, too: these describe what an arm takes, and decide nothing.
         latencies = [one.latency_s for one in trials if one.latency_s is not None]
         usd = record.verdict.spending.usd
-        # The interval holds whatever ended the run.
+        # The interval holds whatever ended the run: an arm that was dropped early had few trials
+        # because of what they showed, and a fixed-sample interval would be too narrow.
         interval = anytime_interval(passed, count, confidence=confidence) if count else None
         found.append(
             ArmStanding(

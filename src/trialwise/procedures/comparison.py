@@ -277,6 +277,7 @@ def _conclude(
     for name in asked.guardrails:
         if name not in known:
             raise InvalidArgument("guardrails", name, f"name a criterion: {', '.join(known)}")
+    # A criterion with an obstacle made no test: counting it would take level from the others.
     tested = [one.p_value or 0.0 for one in assessed if _is_tested(one)]
     levels = iter(adjust_family(tested, method=asked.correction, alpha=asked.alpha))
     fewest = fewest_discordant(asked.alpha, asked.correction, len(tested))
@@ -292,6 +293,8 @@ def _conclude(
 def _conclude_criterion(
     found: ComparisonFinding, asked: ComparisonQuestion, adjusted: float | None, fewest: int
 ) -> ComparisonFinding:
+    # Where no difference is shown, none is ruled out either: absence of evidence is not evidence of
+    # absence (Altman and Bland 1995).
     contrast, decision = Contrast.NOT_TOLD_APART, Decision.INCONCLUSIVE
     if adjusted is not None and adjusted <= asked.alpha:
         contrast = _find_contrast(found)

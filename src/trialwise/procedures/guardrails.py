@@ -330,7 +330,7 @@ def _factors(
         then, now = old.get(name, "not recorded"), new.get(name, "not recorded")
         is_sealed = are_sealed_apart(then, now)
         known = name in old and name in new and not is_sealed
-        # The same change under two names is one doubt.
+        # The same change under two names is one doubt, and would otherwise need two overrides.
         if known and name in said:
             continue  # by the covariate of that name
         severity = _rank(name, _HARD_FACTORS, _PLACE | _CONFIGURATION) if known else MINOR

@@ -150,7 +150,8 @@ def _prepare_again(alike: Sequence[Contract], asked: Asked, space: Workspace) ->
     named = space.resume if isinstance(space.resume, str) else None
     stored = ComparisonStore(space.store).find_unfinished(named, asked.question.kind)
     head = stored.head
-    # What was asked first is decided, or the second look would choose the easier question.
+    # What was asked first is decided, or the second look would choose the easier question. The
+    # pairs so far have been seen, and a question chosen after them has no error rate.
     question = _check_asked(stored, asked)
     rules = read_rules(head.rules)
     sized = _size_arms(asked.options, question, rules)
@@ -241,6 +242,7 @@ def _check_criteria(first: Contract, second: Contract) -> None:
 
 def _check_size(plans: Sequence[Plan], question: ComparisonQuestion, rules: TestRules) -> None:
     """Refuse so few pairs that nothing could be shown whatever they are."""
+    # A smoke run proves that things work, and claims nothing that needs a size.
     if plans[0].intent is not Intent.VERIFICATION:
         return
     tests = [

@@ -282,7 +282,8 @@ async def ask_preferences(
             for experiment in shared:
                 name = preference.name if len(shared) == 1 else f"{preference.name}, {experiment}"
                 pairing = pair_trials(first, second, experiment)
-                # One judge for all arms, whose expenses only grow.
+                # One judge for all arms, whose expenses only grow: these two arms cost what they
+                # grew by.
                 before = preference.expenses.usd or 0.0
                 asked = list(_list_questions(pairing, first, second))
                 judged = await _ask_all(preference, asked, samplings.get(experiment))

@@ -180,6 +180,8 @@ class ComparisonStore:
             head: What is known of it.
         """
         # Not by the codec: the options of a command may hold tuples, which JSON takes as lists.
+        # Before the first trial: whoever reads it later sees that the question was not chosen after
+        # the pairs, and by which rule they were to be decided.
         plain = {**asdict(head), "started_at": head.started_at.isoformat()}
         _files.write_json(path / "comparison.json", {"format": COMPARISON_FORMAT, **plain})
         return StoredComparison(path, head)

@@ -240,6 +240,7 @@ def lift_scores(
         [(one + 1) / 2 for one in differences], low_error=error, high_error=error
     )
     flips = sign_flip_mean(differences, confidence=confidence)
+    # The levels of both were made for a size that nobody chose by looking at the scores.
     if not pairing.summary.fixed_size:
         bounds = bounds.after_early_stop()
     first, second = (math.fsum(side) / len(pairs) for side in zip(*pairs, strict=True))
@@ -440,7 +441,8 @@ def _compare_flakiness(
         return len({trial.outcome(criterion).passed for trial in trials}) > 1
 
     flaky = [tuple(map(is_flaky, zip(*pairs, strict=True))) for pairs in repeated]
-    # Inputs that are flaky under both arms, or under none, do not tell the arms apart.
+    # Inputs that are flaky under both arms, or under none, do not tell the arms apart: the same
+    # argument as McNemar's (1947) for pairs that agree.
     only_control, only_candidate = flaky.count((True, False)), flaky.count((False, True))
     both = flaky.count((True, True))
     return findings.FlakinessDifference(

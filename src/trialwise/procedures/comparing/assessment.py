@@ -120,6 +120,8 @@ def _weigh(
 ) -> tuple[findings.Evidence, str]:
     """Return the evidence of the valid test, and what keeps it from deciding, if anything."""
     ours, theirs = plans
+    # Repeats of an input are not independent facts about a population (pseudo-replication: Hurlbert
+    # 1984), but they are about exactly these inputs.
     by_input = pairing.counts_inputs(ours.claim)
     obstacle = _find_obstacle(pairing, ours.claim, by_input=by_input)
     read = [(pair.control.input_id, pair.read(name, ours.analysis)) for pair in pairing.pairs]
@@ -135,6 +137,7 @@ def _weigh(
         found = findings.Evidence(control=control, candidate=candidate)
         return found, obstacle or "no pair is left to compare: run both with `compare`"
     fixed = pairing.summary.fixed_size
+    # What ended the runs has to decide them: any other test would ignore the looks that were taken.
     if rule is not None:
         return evidence.weigh_followed_pairs(outcomes, rule, ran_all=fixed), obstacle
     inputs = [input_id for input_id, one in read if one is not None]
@@ -151,6 +154,7 @@ def _weigh(
 def _find_obstacle(pairing: Pairing, claim: Claim, *, by_input: bool) -> str:
     if StopReason.ERROR_RATE in pairing.stops:
         return "a run was aborted: too many of its trials never reached the service"
+    # A test speaks of a rate beyond what was seen; without one there is only a description.
     if claim.population is PopulationClaim.NO_GENERALISATION:
         return "the claim goes no further than these trials, so that there is nothing to test"
     if pairing.summary.fixed_size:
@@ -364,6 +368,8 @@ def _find_p_value(test: JudgedTest, error: float, *, above: bool) -> float:
     valid; the grid holds the level of the interval, so that the two agree.
     """
     shows = test.shows_above if above else test.shows_below
+    # A p-value is the smallest level at which a test rejects, as far as it rejects at all larger
+    # ones. A grid makes it larger by one step at most, so that it stays valid.
     levels = (error * _STEP**step for step in range(_ABOVE, -_BELOW, -1))
     ruled_out = takewhile(partial(shows, 0.5), (one for one in levels if one < 0.5))
     return min(ruled_out, default=1.0)

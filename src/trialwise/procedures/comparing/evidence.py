@@ -128,6 +128,8 @@ def _state_conclusion(rule: PairedRule, found: PairedConclusion) -> Evidence:
     passing, failing = (
         rule.find_p_values(found.used) if found.is_complete and found.used.pairs else (1.0, 1.0)
     )
+    # Which of the two statements is nearer says what a small p-value means; a p-value that is twice
+    # the smaller of two is valid for the pair (Bonferroni).
     p_value, passes = found.p_value, passing < failing
     if found.decision is Decision.PASS and not passes:
         # A small loss within the margin may be shown as well, and more surely. The rule lets the
@@ -157,6 +159,8 @@ def weigh_stopped_pairs(
     True
     """
     pairs = _count_pairs(outcomes)
+    # A stop at any moment is allowed: the wealth of a fair bet exceeds 1/p at any time with
+    # probability p at most (Ville 1939). A fixed-sample p-value has no such property.
     wins = [candidate for control, candidate in outcomes if control is not candidate]
     # A pair that both passed or both failed says nothing about which arm is better.
     above = anytime_p_value(wins, 0.5, direction="above") if wins else 1.0
@@ -255,6 +259,8 @@ def weigh_unpaired(
     (True, True, True)
     """
     asked, margin = question.of_criterion(criterion)
+    # Boschloo's test (1970) is exact for the sizes of the two runs, and never less powerful than
+    # Fisher's, which also takes the total of passes as given.
     ours, theirs = (control.passed, control.trials), (candidate.passed, candidate.trials)
     alpha = question.alpha
     if margin:

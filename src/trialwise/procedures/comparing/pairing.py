@@ -178,6 +178,8 @@ def pair_trials(control: ArmRun, candidate: ArmRun, *experiments: str) -> Pairin
     same_order = (same_inputs and not from_files) and all(
         inputs.get(one.index, one.input_id) == one.input_id for one in theirs
     )
+    # Both ran all their trials, and nothing that they saw could have ended them earlier: only then
+    # does McNemar's test, which knows no looks, keep its level.
     fixed = stops == (StopReason.COMPLETE,) * 2
     fixed = fixed and all(_is_fixed(run.plan, name) for run, name in sides)
     pairs: tuple[Pair, ...] = ()
@@ -292,6 +294,8 @@ def _replace_lost(trials: Sequence[Trial], planned: int) -> Sequence[Trial]:
         return trials
     found = []
     for trial in (one for one in trials if one.index < planned):
+        # In the order of issue: which fresh trial stands for which lost one must depend on no
+        # outcome.
         kept, fresh = trial, again.get(trial.input_id)
         while fresh and kept.error_class in NOT_MEASURED:
             kept = fresh.pop(0)
