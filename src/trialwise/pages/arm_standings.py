@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trialwise.documents import blocks
-from trialwise.documents.charts import Strip
+from trialwise.documents.charts import Ink, Strip
 from trialwise.documents.numbers import (
     as_count,
     as_ends,
@@ -105,14 +105,9 @@ def _tabulate(
         if arm.interval is None:
             return ""
         low, high = arm.interval
-        return Strip(
-            low=low,
-            value=_rate(arm),
-            high=high,
-            # Where nothing was chosen, no arm is marked as good.
-            ink="pass" if arm.place == "chosen" else "open",
-            span=(0.0, 1.0),
-        )
+        # Where nothing was chosen, no arm is marked as good.
+        ink: Ink = "pass" if arm.place == "chosen" else "open"
+        return Strip(low=low, value=_rate(arm), high=high, ink=ink, span=(0.0, 1.0))
 
     def describe(arm: ArmStanding) -> blocks.Cell:
         if arm.place == "chosen":
@@ -128,6 +123,10 @@ def _tabulate(
 
     # Two empty columns would make the page wider and say nothing.
     has_cost = any(one.usd_per_trial is not None for one in arms)
+    costs: tuple[blocks.Column[ArmStanding], ...] = (
+        ("cost per trial", lambda one: _write_money(one.usd_per_trial)),
+        ("per success", lambda one: _write_money(one.usd_per_success)),
+    )
     return blocks.build_table(
         "Arms",
         arms[:_MOST_ROWS],
@@ -138,14 +137,7 @@ def _tabulate(
         (f"{100 * confidence:g} %", lambda one: as_ends(one.interval) if one.interval else ""),
         ("", draw),
         ("mean time", lambda one: "" if one.latency_s is None else as_seconds(one.latency_s)),
-        *(
-            [
-                ("cost per trial", lambda one: _write_money(one.usd_per_trial)),
-                ("per success", lambda one: _write_money(one.usd_per_success)),
-            ]
-            if has_cost
-            else []
-        ),
+        *(costs if has_cost else ()),
         words=(0, 1),
         notes=(
             "Each interval holds for its arm alone, whenever the run ended.",

@@ -103,6 +103,7 @@ class _ArmInputs:
         plan, texts = arm.record.plan, arm.record.texts
         keys: dict[tuple[str, str], str] = {}
         names: dict[str, tuple[str, str]] = {}
+        planned: dict[str, dict[str, None]] = {}
         for one in plan.experiments:
             for input_id in one.input_ids:
                 asked = texts.inputs.get((one.name, input_id))
@@ -112,10 +113,7 @@ class _ArmInputs:
                 key = f"{one.fingerprint} {input_id}" if same_lists else other
                 keys[one.name, input_id] = key
                 names[key] = input_id, text
-        planned = {
-            one.name: dict.fromkeys(keys[one.name, input_id] for input_id in one.input_ids)
-            for one in plan.experiments
-        }
+                planned.setdefault(one.name, {})[key] = None
         counts, tried = _count_trials(arm.record, keys)
         return cls(
             label=arm.label,

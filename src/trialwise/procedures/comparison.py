@@ -187,15 +187,13 @@ class ArmComparison:
         Args:
             verdict: What was concluded.
         """
-        many = len(verdict.arms) > 2
-        notes = [
-            f"{one.criterion}{f', {one.arm}' if many else ''}: {note}"
-            if len(verdict.findings) > 1
-            else note
-            for one in verdict.findings
-            for note in (one.statement, *one.caveats)
-            if note
-        ]
+        notes = []
+        for one in verdict.findings:
+            whose = (
+                f"{one.criterion}, {one.arm}: " if len(verdict.arms) > 2 else f"{one.criterion}: "
+            )
+            head = whose if len(verdict.findings) > 1 else ""
+            notes += [f"{head}{note}" for note in (one.statement, *one.caveats) if note]
         return tuple(filter(None, dict.fromkeys((*notes, *verdict.caveats, verdict.multiplicity))))
 
 

@@ -110,10 +110,11 @@ def covariate_severity(name: str, covariates: Iterable[Covariate]) -> Severity:
     >>> covariate_severity("tier", [Covariate(name="tier", value="gold", critical=True)])
     <Severity.MAJOR: 'major-caveat'>
     """
+    by_name = _rank(name, _MODEL, _PLACE)
     declared = next((one for one in covariates if one.name == name), None)
     if declared is not None and (declared.critical or declared.kind is CovariateKind.REGION):
-        return min(_by_name(name), MAJOR, key=_ORDER)
-    return _by_name(name)
+        return min(by_name, MAJOR, key=_ORDER)
+    return by_name
 
 
 def admit(
@@ -179,14 +180,10 @@ def _blocks(guard: Guard, overrides: Collection[str]) -> bool:
 
 def _refusal(guard: Guard) -> str:
     where = "" if guard.criterion is None else f"{guard.criterion}: "
+    way = f"Or admit it with --override {guard.code}, which the verdict records"
     if guard.severity is HARD:
-        way = "No override admits this under verification; the smoke intent only warns."
-    else:
-        way = (
-            f"Or admit it with --override {guard.code}, which the verdict records; the smoke "
-            "intent only warns."
-        )
-    return f"{where}{guard.message} {way}"
+        way = "No override admits this under verification"
+    return f"{where}{guard.message} {way}; the smoke intent only warns."
 
 
 def _check_overrides(overrides: Collection[str], found: Collection[str]) -> None:
@@ -294,9 +291,8 @@ def _samplings(
         elif claim.population is PopulationClaim.SUPERPOPULATION:
             said += f", taken to represent {claim.population_name} as well as those did"
         else:
-            said += ", and the claim is about exactly these"
-            said += f". {_MEASURE.capitalize()}, or restore them"
-            severity = HARD
+            remedy = f"{_MEASURE.capitalize()}, or restore them"
+            said, severity = f"{said}, and the claim is about exactly these. {remedy}", HARD
         yield _guard("sampling", severity, f"Inputs of {sampling!r}: {said}.")
 
 
@@ -364,10 +360,6 @@ _ADVICE = {
     MAJOR: f"The service may not be the one that was measured; {_MEASURE}.",
     MINOR: f"Where it matters, {_MEASURE}.",
 }
-
-
-def _by_name(name: str) -> Severity:
-    return _rank(name, _MODEL, _PLACE)
 
 
 def _rank(name: str, hard: Collection[str], major: Collection[str]) -> Severity:

@@ -53,20 +53,15 @@ def find_amounts(
     plan = arms[0].record.plan
     analysis = plan.analysis
     graded = [(name, one) for name, one in paired if _is_graded(one, name)]
-    lifts = [
-        (found, one)
-        for name, one in graded
-        if (found := lift_scores(one, name, analysis=analysis, confidence=confidence))
-    ]
+    lifted = partial(lift_scores, analysis=analysis, confidence=confidence)
+    lifts = [(found, one) for name, one in graded if (found := lifted(one, name))]
     # A population speaks through its inputs: repeats of one are not independent facts about it.
     by_input = plan.claim.population is PopulationClaim.SUPERPOPULATION
     couples: dict[tuple[str, str], list[Pairing]] = {}
     for one in pairings:
         couples.setdefault((one.summary.against, one.summary.arm), []).append(one)
-    ratios = (
-        compare_cost_per_success(mine, by_input=by_input, confidence=confidence)
-        for mine in couples.values()
-    )
+    compare_costs = partial(compare_cost_per_success, by_input=by_input, confidence=confidence)
+    ratios = map(compare_costs, couples.values())
     spreads = (
         *(_compare_spread(one, "", analysis, confidence) for one in pairings),
         *(_compare_spread(one, name, analysis, confidence) for name, one in graded),

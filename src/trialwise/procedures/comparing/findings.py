@@ -117,16 +117,15 @@ class ComparisonQuestion:
         return self.question, self.margin or 0.0
 
     def couple_arms(self, arms: Sequence[T]) -> Iterator[tuple[T, T]]:
-        """Yield which arms are compared with each other, the known one first.
+        """Return which arms are compared with each other, the known one first.
 
         >>> list(ComparisonQuestion(against="all").couple_arms("abc"))
         [('a', 'b'), ('a', 'c'), ('b', 'c')]
         """
         if self.against == "all":
             # In the order of the arms, so that every pair of arms has one direction.
-            yield from combinations(arms, 2)
-        else:
-            yield from ((arms[0], other) for other in arms[1:])
+            return combinations(arms, 2)
+        return ((arms[0], other) for other in arms[1:])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

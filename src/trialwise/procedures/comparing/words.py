@@ -13,7 +13,6 @@ from functools import partial
 from trialwise.documents.numbers import as_count, as_points, as_signed_points
 from trialwise.model.claim import PopulationClaim, SamplingMode
 from trialwise.model.evidence import StopReason
-from trialwise.model.run import RunRecord
 from trialwise.model.trial import Analysis
 from trialwise.model.verdict import Decision
 from trialwise.procedures.comparing.evidence import TESTS
@@ -401,8 +400,10 @@ def list_caveats(
         checks: What was checked of every two arms.
     """
     control = arms[0].record
-    # Time is confounded with the arms where they did not take turns.
-    if not all(is_side_by_side(control, one.record) for one in arms[1:]):
+    # Time is confounded with the arms where they did not take turns. `compare` gives all arms one
+    # seed and one moment of beginning, which no two separate runs share.
+    began = {(one.record.plan.seed, one.record.verdict.started_at) for one in arms}
+    if len(began) > 1 or control.verdict.started_at is None:
         yield (
             "The runs were made one after the other, not in turn: what changed in between, such "
             "as load or a model behind an endpoint, counts as a difference of the services."
@@ -419,11 +420,8 @@ def list_caveats(
         if names:
             changed = ", ".join(f"{name} {mine} and {other}" for name, mine, other in both)
             yield f"The conditions of the runs differ: {changed}."
-    is_known = all(
-        one.sampling_mode is not SamplingMode.EXTERNALLY_SUPPLIED
-        for arm in arms
-        for one in arm.record.plan.experiments
-    )
+    modes = {one.sampling_mode for arm in arms for one in arm.record.plan.experiments}
+    is_known = SamplingMode.EXTERNALLY_SUPPLIED not in modes
     if is_known and any(one.pairs and not one.same_seeds for one in pairings):
         yield "The two sides of a pair had different seeds."
     claim = control.plan.claim
@@ -431,16 +429,3 @@ def list_caveats(
         yield "The weights of the claim take no part: every pair counts alike."
     if claim.population is PopulationClaim.SUPERPOPULATION:
         yield f"The claim reaches {claim.population_name} as far as the inputs represent it."
-
-
-def is_side_by_side(control: RunRecord, candidate: RunRecord) -> bool:
-    """Return whether `compare` made the two runs, trial by trial in turn.
-
-    It gives both one seed and one moment of beginning, which no two separate runs share.
-    """
-    began = control.verdict.started_at
-    return (
-        control.plan.seed == candidate.plan.seed
-        and began is not None
-        and began == candidate.verdict.started_at
-    )
