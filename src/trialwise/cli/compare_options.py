@@ -135,7 +135,10 @@ def read_asked(given: Mapping[str, Any], chosen: LiveArms | StoredArms) -> dict[
     trials, max_trials = sizes if any(sizes) else (section.trials, section.max_trials)
     # Guardrails add up: a command must not drop the ones that a team agreed on.
     guardrails = {**section.guardrails, **dict(given["guardrails"])}
-    _check_guardrails(guardrails, chosen)
+    arm: Any = chosen.arms[0]
+    planned = () if hasattr(arm, "contract") else arm.record.plan.criteria
+    known = [one.criterion for one in planned] or [one.name for one in arm.contract.criteria]
+    check_criteria(guardrails, known)
     expect = given["expect"] or section.expect
     if expect is not None and (len(expect) != 2 or not all(0 < one < 1 for one in expect)):
         raise click.UsageError("--expect must be two rates such as 80%:90% for this question")
@@ -171,10 +174,3 @@ def _read_of_all(given: Mapping[str, Any]) -> dict[str, Any]:
         asked["smallest_difference"] = float(given["smallest_difference"] or 0.1)
         asked["break_ties"] = given["break_ties"]
     return asked
-
-
-def _check_guardrails(guardrails: Mapping[str, float], chosen: LiveArms | StoredArms) -> None:
-    arm: Any = chosen.arms[0]
-    planned = () if hasattr(arm, "contract") else arm.record.plan.criteria
-    known = [one.criterion for one in planned] or [one.name for one in arm.contract.criteria]
-    check_criteria(guardrails, known)

@@ -160,11 +160,10 @@ def _describe_pairing(verdict: ComparisonVerdict) -> str:
 def _fold_amounts(verdict: ComparisonVerdict) -> Details | None:
     amounts = comparison_arms.tabulate_amounts(verdict)
     notes = (*comparison_arms.list_amount_notes(verdict), *comparison_arms.list_setup(verdict))
-    if amounts is None and not notes:
-        return None
     blocks: list[Block] = [] if amounts is None else [replace(amounts, is_headed=False)]
     blocks += [Items(items=keep_few(notes, _FEW_AMOUNTS))] if notes else []
-    return Details(summary="What trials took", blocks=tuple(blocks), is_printed=True)
+    whole = Details(summary="What trials took", blocks=tuple(blocks), is_printed=True)
+    return whole if blocks else None
 
 
 # --- Result lines ---------------------------------------------------------------------------------
@@ -322,8 +321,7 @@ def read_comparison_schema() -> dict[str, Any]:
     from importlib.resources import files
 
     text = files("trialwise.pages").joinpath("comparison.schema.json").read_text("utf-8")
-    schema: dict[str, Any] = json.loads(text)
-    return schema
+    return dict(json.loads(text))
 
 
 def _list_inputs(verdict: ComparisonVerdict, arms: Sequence[ArmRun]) -> Iterator[Mapping[str, Any]]:

@@ -139,13 +139,9 @@ def build_flips_section(
     # Both kinds have room of their own, so that many losses do not hide what was gained.
     chosen = [*lost[:_MOST_LOST], *won[:_MOST_WON]]
     cards = tuple(_fit_cards(chosen, verdict, {one.label: one.record for one in arms}))
+    choices, is_searched = _list_choices(verdict, chosen[: len(cards)]), len(cards) > 1
     parts: list[blocks.Block] = [
-        blocks.Cards(
-            cards=cards,
-            choices=_list_choices(verdict, chosen[: len(cards)]),
-            noun="flip",
-            is_searched=len(cards) > 1,
-        )
+        blocks.Cards(cards=cards, choices=choices, noun="flip", is_searched=is_searched)
         if cards
         else blocks.Prose(paragraphs=("Both passed or both failed in every pair.",))
     ]

@@ -100,10 +100,9 @@ def _check_options(options: RunOptions, question: ArmsQuestion) -> None:
             "and use `concurrency` for services that wait"
         )
         raise InvalidArgument("executor", options.executor, allowed)
-    for name in ("baseline", "horizon"):
-        if getattr(options, name) is not None:
-            allowed = "be left out: a comparison needs no baseline"
-            raise InvalidArgument(name, getattr(options, name), allowed)
+    for name, one in (("baseline", options.baseline), ("horizon", options.horizon)):
+        if one is not None:
+            raise InvalidArgument(name, one, "be left out: a comparison needs no baseline")
     if isinstance(question, ChoiceQuestion) and options.trials is not None:
         allowed = "be left out: a choice ends when it is known, and `max_trials` limits its rounds"
         raise InvalidArgument("trials", options.trials, allowed)

@@ -172,9 +172,8 @@ def _find_obstacle(pairing: Pairing, claim: Claim, *, by_input: bool) -> str:
 
 def _explain_unattributable(pairing: Pairing, ours: Claim, theirs: Claim) -> str:
     """Return why a difference between trials that are not paired may not be the services'."""
-    first, second = (
-        Counter(one.input_id for one in trials) for trials in (pairing.control, pairing.candidate)
-    )
+    sides = pairing.control, pairing.candidate
+    first, second = (Counter(one.input_id for one in trials) for trials in sides)
     sizes = first.total(), second.total()
     if pairing.summary.same_inputs:
         # With other shares of hard inputs two rates differ although no input does (Simpson's
@@ -185,11 +184,8 @@ def _explain_unattributable(pairing: Pairing, ours: Claim, theirs: Claim) -> str
             "the trials cannot be paired, and the inputs were not tried equally often in both. "
             "Name each trial in a field `trial`, or try every input equally often"
         )
-    one_population = (
-        ours.population is theirs.population is PopulationClaim.SUPERPOPULATION
-        and ours.population_name == theirs.population_name
-    )
-    if not one_population:
+    populations = {(one.population, one.population_name) for one in (ours, theirs)}
+    if len(populations) > 1 or ours.population is not PopulationClaim.SUPERPOPULATION:
         return (
             "the inputs of the two runs differ, so that a difference may be theirs. Run both on "
             "the same inputs: `compare` does"
