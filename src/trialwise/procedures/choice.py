@@ -299,11 +299,11 @@ def find_criteria(plans: Sequence[Plan], criterion: str | None) -> tuple[tuple[s
     if not counted:
         raise InvalidArgument("criterion", None, "exist: the arms share no criterion")
     # A round is one input for all arms: criteria of other inputs have other rounds.
-    experiments = set(counted.values())
-    if len(experiments) > 1:
+    experiment, *others = set(counted.values())
+    if others:
         allowed = "be named: the criteria are asked of different inputs"
         raise InvalidArgument("criterion", None, allowed)
-    return tuple(counted), experiments.pop()
+    return tuple(counted), experiment
 
 
 # --- A description -------------------------------------------------------------------------------

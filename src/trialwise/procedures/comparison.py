@@ -233,8 +233,8 @@ def _check_alike(arms: Sequence[ArmRun]) -> None:
     ours, *others = (one.record.plan for one in arms)
     for theirs in others:
         if ours.analysis is not theirs.analysis:
-            given = [str(ours.analysis), str(theirs.analysis)]
-            raise InvalidArgument("analysis", given, "be one for both runs")
+            both = [str(one.analysis) for one in (ours, theirs)]
+            raise InvalidArgument("analysis", both, "be one for both runs")
         claims = [
             (one.claim.population.value, one.claim.population_name, one.claim.estimand.value)
             for one in (ours, theirs)

@@ -170,9 +170,8 @@ def median_interval(values: Sequence[float], *, confidence: float) -> Interval |
     cutoff = compliance_cutoff(0.5, n, alpha=alpha, rule="exact").cutoff if n else None
     if cutoff is None:
         return None
-    ordered = sorted(values)
-    low, high = ordered[n - cutoff], ordered[cutoff - 1]
-    return Interval(low, high, confidence=confidence, method="order statistics")
+    ends = (sorted(values)[place] for place in (n - cutoff, cutoff - 1))
+    return Interval(*ends, confidence=confidence, method="order statistics")
 
 
 # --- Scores ---------------------------------------------------------------------------------------

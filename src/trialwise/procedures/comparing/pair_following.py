@@ -333,9 +333,7 @@ def relabel_pairs(
     found = 0
     for _ in range(relabellings):
         bits = coins.getrandbits(max(1, length))
-        p_values = [
-            followed[name].find_p_value(several, bits) for name, several in outcomes.items()
-        ]
+        p_values = [followed[name].find_p_value(one, bits) for name, one in outcomes.items()]
         found += adjust(p_values, method=correction, alpha=level).number_rejected > 0
     return findings.RelabelledShare(
         share=found / relabellings,
