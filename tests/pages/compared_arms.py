@@ -12,8 +12,8 @@ from trialwise.model.evidence import Spending, Tally
 from trialwise.model.reply import Reply, Usage
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision
+from trialwise.procedures.comparing.amount_types import AmountDifference
 from trialwise.procedures.comparing.findings import (
-    AmountDifference,
     ArmRun,
     ComparedArm,
     ComparisonFinding,

@@ -31,12 +31,8 @@ from trialwise.pages.comparison_arms import list_factors
 from trialwise.pages.comparison_differences import build_forest
 from trialwise.pages.comparison_flips import list_flips
 from trialwise.pages.comparison_inputs import count_inputs
-from trialwise.procedures.comparing.findings import (
-    ArmRun,
-    ComparisonVerdict,
-    Contrast,
-    PreferenceFinding,
-)
+from trialwise.procedures.comparing.amount_types import PreferenceFinding
+from trialwise.procedures.comparing.findings import ArmRun, ComparisonVerdict, Contrast
 from trialwise.procedures.comparing.words import name_outcome
 from trialwise.procedures.comparison import COMPARISON
 from trialwise.renderers.capabilities import Capabilities

@@ -14,7 +14,7 @@ from trialwise.model.evidence import Spending
 from trialwise.model.run import LatencyFacts, RunRecord, summarize_latencies
 from trialwise.pages.comparison_differences import name_arms, name_columns, tabulate_preferences
 from trialwise.pages.suite_totals import write_amounts
-from trialwise.procedures.comparing import findings
+from trialwise.procedures.comparing import amount_types, findings
 from trialwise.stats.confidence_sequences import anytime_interval
 from trialwise.stats.rate_intervals import clopper_pearson
 from trialwise.stats.result_types import Interval
@@ -232,7 +232,7 @@ def tabulate_amounts(verdict: findings.ComparisonVerdict) -> blocks.Table | None
     )
 
 
-def _name_amount(amount: findings.AmountDifference) -> str:
+def _name_amount(amount: amount_types.AmountDifference) -> str:
     of = f" of {cut_middle(amount.criterion, _NAME)}" if amount.criterion else ""
     return f"{_UNITS[amount.name][0]}{of}"
 
@@ -241,12 +241,12 @@ def _write_amount(name: str, value: float) -> str:
     return _UNITS[name][1](value)
 
 
-def _name_row(amount: findings.AmountDifference, samplings: bool) -> str:
+def _name_row(amount: amount_types.AmountDifference, samplings: bool) -> str:
     where = f", {cut_middle(amount.experiment, _NAME)}" if samplings else ""
     return f"{_name_amount(amount)}{where}"
 
 
-def _write_change(amount: findings.AmountDifference) -> blocks.Cell:
+def _write_change(amount: amount_types.AmountDifference) -> blocks.Cell:
     """Write the difference within pairs; one that its interval tells from 0 has a colour."""
     sign = partial(_sign, write=_UNITS[amount.name][1])
     text = f"{sign(amount.difference)}{_write_interval(amount.interval, sign)}"
@@ -285,7 +285,7 @@ def list_amount_notes(verdict: findings.ComparisonVerdict) -> Iterator[str]:
     yield from map(_describe_spread, verdict.spreads)
 
 
-def _describe_preference(found: findings.PreferenceFinding) -> str:
+def _describe_preference(found: amount_types.PreferenceFinding) -> str:
     pairs = found.wins + found.losses + found.ties
     text = (
         f"{found.criterion}: the judge prefers {found.arm} to {found.against} in {found.wins:,} of "
@@ -309,14 +309,14 @@ def _write_share(interval: Interval | None) -> str:
     return _write_interval(interval, lambda end: f"{100 * end:.1f}")
 
 
-def _describe_cost(cost: findings.ArmCost) -> str:
+def _describe_cost(cost: amount_types.ArmCost) -> str:
     each = "no success" if cost.usd_per_success is None else numbers.as_money(cost.usd_per_success)
     trials = numbers.as_count(cost.trials, "trial")
     text = f"{each} with {cost.arm} ({cost.successes:,} of {trials} passed)"
     return f"{text}, setup {numbers.as_money(cost.setup_usd)} apart" if cost.setup_usd else text
 
 
-def _describe_ratio(ratio: findings.CostRatio) -> str:
+def _describe_ratio(ratio: amount_types.CostRatio) -> str:
     write: _Write = "{:.3g} times".format
     text = f"a success costs {write(ratio.ratio)} as much with {ratio.arm} as with {ratio.against}"
     if ratio.interval is None:
@@ -324,7 +324,7 @@ def _describe_ratio(ratio: findings.CostRatio) -> str:
     return f"{text}{_write_interval(ratio.interval, write)} (approximate, by a jackknife)"
 
 
-def _describe_lift(lift: findings.ScoreLift, *, several: bool) -> str:
+def _describe_lift(lift: amount_types.ScoreLift, *, several: bool) -> str:
     arms = f" of {lift.arm} against {lift.against}" if several else ""
     sign = partial(_sign, write=_write_score)
     text = (
@@ -337,7 +337,7 @@ def _describe_lift(lift: findings.ScoreLift, *, several: bool) -> str:
     return f"{text}, {numbers.as_count(lift.pairs, 'pair')}"
 
 
-def _describe_flakiness(flaky: findings.FlakinessDifference) -> str:
+def _describe_flakiness(flaky: amount_types.FlakinessDifference) -> str:
     return (
         f"inputs that both passed and failed {flaky.criterion}: {flaky.control:,} with "
         f"{flaky.against} and {flaky.candidate:,} with {flaky.arm}, of "
@@ -345,7 +345,7 @@ def _describe_flakiness(flaky: findings.FlakinessDifference) -> str:
     )
 
 
-def _describe_spread(spread: findings.SpreadDifference) -> str:
+def _describe_spread(spread: amount_types.SpreadDifference) -> str:
     name, write = _SPREADS[spread.name]
     sign = partial(_sign, write=write)
     of = f" of {spread.criterion}" if spread.criterion else ""

@@ -12,12 +12,8 @@ from trialwise.documents.printable import cut_middle, make_visible, shorten
 from trialwise.documents.results import Status
 from trialwise.model.evidence import Tally
 from trialwise.pages.criterion_charts import INKS
-from trialwise.procedures.comparing.findings import (
-    AmountDifference,
-    ComparisonFinding,
-    ComparisonVerdict,
-    PreferenceFinding,
-)
+from trialwise.procedures.comparing.amount_types import AmountDifference, PreferenceFinding
+from trialwise.procedures.comparing.findings import ComparisonFinding, ComparisonVerdict
 from trialwise.procedures.comparing.words import name_outcome
 from trialwise.stats.result_types import Interval
 

@@ -30,10 +30,10 @@ from trialwise.model.claim import PopulationClaim
 from trialwise.model.plan import Plan
 from trialwise.model.verdict import Decision
 from trialwise.procedures.comparing import assessment, words
+from trialwise.procedures.comparing.amount_types import AmountsFound
 from trialwise.procedures.comparing.amounts import find_amounts
 from trialwise.procedures.comparing.evidence import TESTS
 from trialwise.procedures.comparing.findings import (
-    AmountsFound,
     ArmRun,
     ComparedArm,
     ComparisonFinding,

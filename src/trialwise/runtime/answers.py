@@ -33,7 +33,7 @@ from trialwise.stats.paired_rules import PairedRule
 
 if TYPE_CHECKING:
     from trialwise.documents.blocks import Document
-    from trialwise.procedures.comparing.findings import ScoreLift
+    from trialwise.procedures.comparing.amount_types import ScoreLift
     from trialwise.runtime.frames import ComparisonFrame, Library
     from trialwise.stores.comparisons import ComparisonHead, StoredComparison
 

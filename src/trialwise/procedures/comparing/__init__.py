@@ -1,6 +1,7 @@
 """What `procedures.comparison` and `procedures.choice` are made of: pure, from the records of runs.
 
-findings        the types of what is asked and concluded, and of what is found beside the pass rate
+findings        the types of what is asked and concluded
+amount_types    the types of what is found beside the pass rate
 pairing         which trials belong together, and whether the arms were measured alike
 pair_following  the pairs of each test in order, when they decide it, and how often a service
                 differs from itself

@@ -21,7 +21,7 @@ from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import PopulationClaim
 from trialwise.model.trial import Analysis, Trial
-from trialwise.procedures.comparing import findings
+from trialwise.procedures.comparing import amount_types, findings
 from trialwise.procedures.comparing.pairing import Pair, Pairing, pair_trials
 from trialwise.stats.binomial import upper_z
 from trialwise.stats.bounded_means import betting_mean_interval
@@ -41,7 +41,7 @@ def find_amounts(
     paired: Sequence[tuple[str, Pairing]],
     *,
     confidence: float,
-) -> findings.AmountsFound:
+) -> amount_types.AmountsFound:
     """Find what trials took, what successes cost, how scores changed and how steady the arms are.
 
     Args:
@@ -67,7 +67,7 @@ def find_amounts(
         *(_compare_spread(one, name, analysis, confidence) for name, one in graded),
     )
     flaky = (_compare_flakiness(one, name, analysis) for name, one in paired)
-    return findings.AmountsFound(
+    return amount_types.AmountsFound(
         amounts=(
             *(found for one in pairings for found in _compare_amounts(one, confidence)),
             *(_describe_lift(lift, one) for lift, one in lifts),
@@ -100,7 +100,9 @@ _AMOUNTS: tuple[tuple[str, str, Reader], ...] = (
 )
 
 
-def _compare_amounts(pairing: Pairing, confidence: float) -> Iterator[findings.AmountDifference]:
+def _compare_amounts(
+    pairing: Pairing, confidence: float
+) -> Iterator[amount_types.AmountDifference]:
     """Yield what the pairs of an experiment took, amount by amount; none where no pair says."""
     for name, basis, read in _AMOUNTS:
         taken = _read_pairs(pairing.pairs, read)
@@ -110,7 +112,7 @@ def _compare_amounts(pairing: Pairing, confidence: float) -> Iterator[findings.A
         shift = hodges_lehmann(differences, confidence=confidence)
         mean = sign_flip_mean(differences, confidence=confidence)
         middle = median_interval(differences, confidence=confidence)
-        yield findings.AmountDifference(
+        yield amount_types.AmountDifference(
             name=name,
             **pairing.place,
             pairs=len(taken),
@@ -179,7 +181,7 @@ def median_interval(values: Sequence[float], *, confidence: float) -> Interval |
 
 def measure_lift(
     arms: Sequence[findings.ArmRun], criterion: str, *, confidence: float
-) -> findings.ScoreLift:
+) -> amount_types.ScoreLift:
     """Measure how much better the candidate's scores are; a pass counts 1 and a failure 0.
 
     Args:
@@ -209,7 +211,7 @@ def measure_lift(
 
 def lift_scores(
     pairing: Pairing, criterion: str, *, analysis: Analysis, confidence: float
-) -> findings.ScoreLift | None:
+) -> amount_types.ScoreLift | None:
     """Return how much the scores changed within pairs; None where no pair was measured.
 
     A difference lies between −1 and 1, so that half of it plus ½ is a score: its mean is bounded as
@@ -238,7 +240,7 @@ def lift_scores(
     if not pairing.summary.fixed_size:
         bounds = bounds.after_early_stop()
     first, second = (math.fsum(side) / len(pairs) for side in zip(*pairs, strict=True))
-    return findings.ScoreLift(
+    return amount_types.ScoreLift(
         criterion=criterion,
         **pairing.arms,
         control=first,
@@ -252,9 +254,9 @@ def lift_scores(
     )
 
 
-def _describe_lift(lift: findings.ScoreLift, pairing: Pairing) -> findings.AmountDifference:
+def _describe_lift(lift: amount_types.ScoreLift, pairing: Pairing) -> amount_types.AmountDifference:
     """Return the scores of a criterion as one more amount."""
-    return findings.AmountDifference(
+    return amount_types.AmountDifference(
         name="score",
         criterion=lift.criterion,
         **pairing.place,
@@ -291,7 +293,7 @@ _Totals: TypeAlias = tuple[float, ...]
 _FEWEST = 10
 
 
-def _cost_arms(arms: Sequence[findings.ArmRun]) -> Iterator[findings.ArmCost]:
+def _cost_arms(arms: Sequence[findings.ArmRun]) -> Iterator[amount_types.ArmCost]:
     """Yield what each arm's successes cost, where every measured trial says what it cost."""
     for arm in arms:
         trials = list(arm.record.trials.sketches())
@@ -302,7 +304,7 @@ def _cost_arms(arms: Sequence[findings.ArmRun]) -> Iterator[findings.ArmCost]:
         # What a trial cost that was not measured was paid all the same.
         usd = math.fsum(one.cost_usd or 0.0 for one in trials)
         successes = sum(one.passed for one in trials)
-        yield findings.ArmCost(
+        yield amount_types.ArmCost(
             arm=arm.label,
             trials=len(trials),
             successes=successes,
@@ -314,7 +316,7 @@ def _cost_arms(arms: Sequence[findings.ArmRun]) -> Iterator[findings.ArmCost]:
 
 def compare_cost_per_success(
     pairings: Sequence[Pairing], *, by_input: bool, confidence: float
-) -> findings.CostRatio | None:
+) -> amount_types.CostRatio | None:
     """Return how many times as much a success costs under one arm as under the other.
 
     The interval is a jackknife of the logarithm: every unit is left out once, and how much that
@@ -341,7 +343,7 @@ def compare_cost_per_success(
     if whole is None:
         return None
     found = _jackknife(list(units.values()), total, whole, confidence)
-    return findings.CostRatio(
+    return amount_types.CostRatio(
         **pairings[0].arms,
         pairs=pairs,
         ratio=math.exp(whole),
@@ -381,7 +383,7 @@ def _jackknife(
 
 def _compare_spread(
     pairing: Pairing, criterion: str, analysis: Analysis, confidence: float
-) -> findings.SpreadDifference | None:
+) -> amount_types.SpreadDifference | None:
     """Return how much the scores of one input scatter; without a criterion, its latencies do.
 
     Return None where no input was repeated.
@@ -400,7 +402,7 @@ def _compare_spread(
     changes = [subtract_written(theirs, ours) for ours, theirs in distances]
     shift = sign_flip_mean(changes, confidence=confidence)
     control, candidate = (math.fsum(side) for side in zip(*distances, strict=True))
-    return findings.SpreadDifference(
+    return amount_types.SpreadDifference(
         name="score" if criterion else "latency_s",
         criterion=criterion,
         **pairing.place,
@@ -424,7 +426,7 @@ def _measure_distances(pairs: Sequence[Pair], read: Reader) -> Iterator[tuple[fl
 
 def _compare_flakiness(
     pairing: Pairing, criterion: str, analysis: Analysis
-) -> findings.FlakinessDifference | None:
+) -> amount_types.FlakinessDifference | None:
     """Return on how many inputs each arm both passed and failed; None without repeated inputs."""
     inputs = _group_inputs(pairing.list_measured(criterion, analysis))
     repeated = [pairs for pairs in inputs if len(pairs) > 1]
@@ -439,7 +441,7 @@ def _compare_flakiness(
     # argument as McNemar's (1947) for pairs that agree.
     only_control, only_candidate = flaky.count((True, False)), flaky.count((False, True))
     both = flaky.count((True, True))
-    return findings.FlakinessDifference(
+    return amount_types.FlakinessDifference(
         criterion=criterion,
         **pairing.arms,
         inputs=len(repeated),

@@ -18,7 +18,7 @@ from trialwise.model.claim import Claim, PopulationClaim
 from trialwise.model.evidence import StopReason, Tally
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.trial import Analysis, Trial
-from trialwise.procedures.comparing import evidence, findings
+from trialwise.procedures.comparing import amount_types, evidence, findings
 from trialwise.procedures.comparing.pairing import Pairing, pair_trials, read_pass
 from trialwise.procedures.comparing.words import list_data_caveats
 from trialwise.stats.agreement import Confusion
@@ -245,7 +245,7 @@ class PreferenceVotes:
 
 def assess_preference(
     votes: PreferenceVotes, question: findings.ComparisonQuestion
-) -> tuple[findings.ComparisonFinding, findings.PreferenceFinding]:
+) -> tuple[findings.ComparisonFinding, amount_types.PreferenceFinding]:
     """Return what a judge's preferences say, as a criterion that is not concluded yet.
 
     Beside it stands how often the candidate is preferred, with what the correction makes of it.
@@ -275,7 +275,7 @@ def _describe_preference(
     question: findings.ComparisonQuestion,
     found: findings.Evidence,
     whose: Mapping[str, Any],
-) -> findings.PreferenceFinding:
+) -> amount_types.PreferenceFinding:
     plain = weigh_votes(replace(votes, errors=None), question).interval
     wins, losses, ties, inconsistent, missing = votes.counts
     # What the judge said stands beside what people would say, so that both can be checked.
@@ -285,7 +285,7 @@ def _describe_preference(
         corrected = min(1.0, max(0.0, estimate))
         corrected_interval = _halve(found.interval)
     asked = wins + losses + ties
-    return findings.PreferenceFinding(
+    return amount_types.PreferenceFinding(
         **whose,
         wins=wins,
         losses=losses,
