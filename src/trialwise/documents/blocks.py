@@ -319,6 +319,7 @@ def list_rows(
         notes: What a reader needs below it.
         is_headed: Whether the heading is seen.
     """
+    # Lists are words more often than numbers, which only a table of figures sets flush right.
     made, every = tuple(Row(cells=cells) for cells in rows), tuple(range(len(columns)))
     table = Table(heading=heading, columns=columns, rows=made, notes=notes, is_headed=is_headed)
     return replace(table, words=every if words is None else words)

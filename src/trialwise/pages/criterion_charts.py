@@ -189,6 +189,7 @@ def list_outcomes(record: RunRecord, finding: Finding) -> Sequence[int]:
     # A rule that looks at every trial needs a verdict on each; silence has none to offer.
     skips_unjudged = not analysis.counts_silence or procedure_of(finding).may_stop_early
     counted = TrialIndex(record).find_rows(finding)[: finding.decided_at]
+    # Left out before the errors are, since the path shows what the rule itself has counted.
     if skips_unjudged:
         counted = counted.keep(lambda row: not row.is_unjudged)
     fair = counted.keep(lambda row: not analysis.leaves_out(row.course.error_class))

@@ -97,6 +97,7 @@ def _inputs(record: RunRecord) -> list[dict[str, Any]]:
     """Return every input: its trials, and those that each criterion counts and passed."""
     index = TrialIndex(record)
     rows: dict[tuple[str, str], dict[str, Any]] = {}
+    # Every planned input has a row: one that was never asked must not look as if it had passed.
     for place in ((one.name, name) for one in record.plan.experiments for name in one.input_ids):
         named = dict(zip(("experiment", "input"), place, strict=True))
         rows[place] = {**named, "trials": 0, "errors": 0, "criteria": {}}

@@ -173,6 +173,7 @@ def _run_facts(record: RunRecord, location: str) -> dict[str, results.Fact]:
 def _sum(runs: Sequence[results.RunResults], verdicts: Sequence[Verdict]) -> results.SuiteResults:
     spent, status = suite_totals.sum_spending(verdicts), suite_totals.pick_suite_status(verdicts)
     outcome = (_sum_up(runs), *_list_policies(verdicts), *_list_spending(spent, verdicts))
+    # Without a name of its own a suite is called by the tool, as CI servers group results by it.
     found = results.SuiteResults(name="trialwise", status=status, runs=tuple(runs))
     return replace(found, outcome=outcome, seconds=spent.seconds)
 

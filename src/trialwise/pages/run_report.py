@@ -86,6 +86,7 @@ def _chart_course(record: RunRecord) -> Chart | None:
     counted, in_all = "trials", ""
     unit: Unit = "count"
     sums: Sequence[float] = range(1, len(starts) + 1)
+    # A price of 0 everywhere draws no curve worth a look: then the trials are counted instead.
     # Without this a run of a million trials would be read through only to find no price.
     is_priced = any(table.has_expenses for table in trials.tables)
     costs = array("d", (one.cost_usd or 0.0 for one in trials.sketches() if is_priced))

@@ -118,6 +118,7 @@ def render_together(plans: Sequence[Plan], *, width: int = _WIDTH) -> str:
     said += list_error_sentences(bound_planned_errors(plans))
     # One level for each decision: an input that is decided on its own is a test of its own.
     levels: list[float] = []
+    # A plan with a correction has shared out its level already, so that advice would be late.
     plain = (one for one in plans if one.correction == "none")
     for plan, experiment in ((one, experiment) for one in plain for experiment in one.experiments):
         for one in plan.criteria_of(experiment.name):

@@ -193,6 +193,7 @@ def describe_trial(trial: Trial, texts: RunTexts) -> dict[str, Any]:
 
 
 def _describe_outcome(one: Outcome) -> dict[str, Any]:
+    # The order of these keys is part of the format: people compare such files line by line.
     return {
         **read_fields(one.result, "passed", "reason"),
         "postcondition": one.postcondition,

@@ -78,6 +78,7 @@ def make_summary_badge(record: RunRecord) -> blocks.Badge:
     verdict = record.verdict
     labels = {finding.label for finding in verdict.findings}
     # Where every criterion is softened the same way, so is the whole.
+    # Only a PASS is softened: a FAIL under a milder word could be overlooked.
     is_alike = verdict.decision is Decision.PASS and len(labels) == 1
     label = labels.pop() if is_alike else ""
     return make_badge(verdict.decision, label, soft=verdict.intent is Intent.SMOKE)

@@ -393,6 +393,7 @@ def _place_labels(labels: Iterable[tuple[int, str]], across: int) -> str:
     """Write each label under its column; one that has no room is left out."""
     cells = [" "] * across
     for column, label in labels:
+        # A label near an end of the scale is moved inward: cut in half it would be another number.
         start = max(0, min(column - len(label) // 2, across - len(label)))
         if not "".join(cells[max(0, start - 1) : start + len(label) + 1]).strip():
             cells[start : start + len(label)] = label

@@ -65,6 +65,7 @@ class Snapshot:
 
     def after(self, event: ports.Event, *, elapsed_s: float) -> Snapshot:
         """Return the run after one more event."""
+        # A copy, since the display may be drawing the earlier one from the thread of its clock.
         known = replace(self, elapsed_s=elapsed_s)
         if isinstance(event, ports.TrialDone):
             known.standings, known.in_flight = event.standings, event.in_flight

@@ -89,6 +89,7 @@ def element(name: str, /, *content: object, **attributes: object) -> Markup:
     >>> element("p.note.open", "Look.")
     '<p class="note open">Look.</p>'
     """
+    # No tag or class of ours holds a point, and no text of a service ever is a tag.
     tag, *classes = name.split(".")
     given = "".join(
         f" {key.rstrip('_').replace('_', '-')}="
