@@ -90,17 +90,19 @@ def require_real(argument: str, value: float) -> float:
 
 def require_rate(argument: str, value: float) -> float:
     """Return a probability, 0 and 1 included."""
-    return _require(argument, value, "lie between 0 and 1", lambda number: 0 <= number <= 1)
+    return require_number(argument, value, "lie between 0 and 1", lambda number: 0 <= number <= 1)
 
 
 def require_open_rate(argument: str, value: float) -> float:
     """Return a probability strictly between 0 and 1, as every level and threshold is."""
-    return _require(argument, value, "lie strictly between 0 and 1", lambda number: 0 < number < 1)
+    return require_number(
+        argument, value, "lie strictly between 0 and 1", lambda number: 0 < number < 1
+    )
 
 
 def require_positive(argument: str, value: float) -> float:
     """Return a finite number above zero."""
-    return _require(argument, value, "be a finite number above 0", lambda number: number > 0)
+    return require_number(argument, value, "be a finite number above 0", lambda number: number > 0)
 
 
 def require_outcomes(argument: str, outcomes: Sequence[bool]) -> tuple[bool, ...]:
@@ -144,7 +146,9 @@ def require_given(
             check(name, given, **limits)
 
 
-def _require(argument: str, value: float, allowed: str, accepts: Callable[[float], bool]) -> float:
+def require_number(
+    argument: str, value: float, allowed: str, accepts: Callable[[float], bool]
+) -> float:
     """Return a finite number that is accepted; a refusal says what would have been."""
     try:
         number = require_real(argument, value)

@@ -21,21 +21,23 @@ or never succeed, and 7.2 % at 90 % with 25, where 5 % is asked for.
 A group is one input, written as (successes, trials). `stratum_weighted` puts a rate together from
 strata by their declared weights (companion 8.2.1, 1.4.5b). The weights come from outside: the mix
 of the run says nothing about them, and the interval has to answer for a stratum with few trials and
-a large weight. The correlation within inputs is in `toolbox.cluster_correlation`.
+a large weight. The correlation within inputs is in `cluster_correlation`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 from trialwise import validation
 from trialwise.errors import InvalidArgument
 from trialwise.stats.binomial import beta_quantile, find_end, upper_z
 from trialwise.stats.rate_intervals import wilson_low
 from trialwise.stats.result_types import Count, Interval, Undefined
+
+S = TypeVar("S")
 
 Estimand: TypeAlias = Literal["call-weighted", "prompt-weighted"]
 """Which mean of the prompts' rates is estimated."""
@@ -319,15 +321,15 @@ def stratum_weighted(
     >>> result.interval, result.effective_trials
     (Interval(low=0.8230..., high=0.9735..., ...), 62.5)
     """
-    parts = _check_strata(strata)
+    checked = check_strata(strata, Stratum, ("successes", "trials"))
+    parts = tuple(part for part, _, _ in checked)
+    for part in parts:
+        validation.require_positive(f"weight of stratum {part.name!r}", part.weight)
     validation.require_choice("method", method, ("exact", "score"))
     z = upper_z((1 - validation.require_open_rate("confidence", confidence)) / 2)
     total = math.fsum(part.weight for part in parts)
     weights = tuple(part.weight / total for part in parts)
-    cells = tuple(
-        _Cell(weight, *validation.require_successes(part.successes, part.trials))
-        for weight, part in zip(weights, parts, strict=True)
-    )
+    cells = tuple(_Cell(part.weight / total, k, n) for part, k, n in checked)
     rate, worth = _rate(cells, 0.0), min(cell.trials / cell.weight for cell in cells)
     none = all(cell.successes == 0 for cell in cells)
     every = all(cell.successes == cell.trials for cell in cells)
@@ -361,20 +363,21 @@ class _Cell:
         return 1 - _Cell(self.weight, n - y, n).rate(-tilt)
 
 
-def _check_strata(strata: Sequence[Stratum]) -> tuple[Stratum, ...]:
-    parts = tuple(strata)
+def check_strata(
+    strata: Iterable[S], kind: type[S], counts: tuple[str, str]
+) -> list[tuple[S, int, int]]:
+    """One or more parts with names of their own, each with its successes and trials."""
+    parts, names = [], []
+    for part in strata:
+        if not isinstance(part, kind):
+            raise InvalidArgument("strata", part, f"hold only {kind.__name__} values")
+        name, *given = (getattr(part, field) for field in ("name", *counts))
+        called = (f"{counts[0]} of stratum {name!r}", f"{counts[1]} of stratum {name!r}")
+        parts.append((part, *validation.require_successes(*given, names=called)))
+        names.append(name)
     if not parts:
         raise InvalidArgument("strata", strata, "hold at least one stratum")
-    for part in parts:
-        if not isinstance(part, Stratum):
-            raise InvalidArgument("strata", part, "hold only Stratum values")
-        validation.require_positive(f"weight of stratum {part.name!r}", part.weight)
-        validation.require_successes(
-            part.successes,
-            part.trials,
-            names=(f"successes of stratum {part.name!r}", f"trials of stratum {part.name!r}"),
-        )
-    names = [part.name for part in parts]
+    # Two strata of one name would hide the weaker one.
     if len(set(names)) < len(names):
         raise InvalidArgument("strata", names, "have distinct names")
     return parts

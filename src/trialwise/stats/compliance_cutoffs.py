@@ -160,14 +160,11 @@ def minimum_trials(required_rate: float, *, alpha: float = 0.05, rule: Rule = "e
 
 def check_required_rate(value: float) -> float:
     """A rate that a finite number of trials can be asked to show."""
-    try:
-        return validation.require_open_rate("required_rate", value)
-    except InvalidArgument:
-        allowed = (
-            "lie strictly between 0 and 1 (no number of trials shows a rate of 1: for that, "
-            "observe that nothing fails and make no claim about a rate)"
-        )
-        raise InvalidArgument("required_rate", value, allowed) from None
+    allowed = (
+        "lie strictly between 0 and 1 (no number of trials shows a rate of 1: for that, "
+        "observe that nothing fails and make no claim about a rate)"
+    )
+    return validation.require_number("required_rate", value, allowed, lambda rate: 0 < rate < 1)
 
 
 def exact_cutoff(p: float, n: int, alpha: float) -> int | None:

@@ -16,6 +16,7 @@ from typing import Literal, TypeAlias
 
 from trialwise.decimals import as_written
 from trialwise.errors import InvalidArgument
+from trialwise.stats.cluster_estimators import check_strata
 from trialwise.stats.rate_intervals import clopper_pearson, wilson_lower, wilson_upper
 from trialwise.stats.result_types import RULES, Count, Rule, Undefined
 from trialwise.validation import require_choice, require_open_rate, require_rate, require_successes
@@ -171,7 +172,8 @@ def stratified_containment(
     >>> round(dict(result.strata)["self-harm"].lower, 3)
     0.801
     """
-    parts = _check_strata(strata)
+    checked = check_strata(strata, ChallengeStratum, ("blocked", "presented"))
+    parts = [(part.name, blocked, presented) for part, blocked, presented in checked]
     require_open_rate("confidence", confidence)
     # Bonferroni, since strata may be related in any way: one template may feed several.
     each = float(1 - (1 - as_written(confidence)) / len(parts)) if simultaneous else confidence
@@ -245,22 +247,6 @@ def _statement(
     if errors == 0:
         text += " A clean run is not evidence of perfection."
     return text + " It is not a statement about how often harmful content arises or reaches a user."
-
-
-def _check_strata(strata: Sequence[ChallengeStratum]) -> list[tuple[str, int, int]]:
-    parts = []
-    for part in strata:
-        if not isinstance(part, ChallengeStratum):
-            raise InvalidArgument("strata", part, "hold only ChallengeStratum values")
-        names = f"blocked of stratum {part.name!r}", f"presented of stratum {part.name!r}"
-        parts.append((part.name, *require_successes(part.blocked, part.presented, names=names)))
-    if not parts:
-        raise InvalidArgument("strata", strata, "hold at least one stratum")
-    # Two strata of one name would hide the weaker one.
-    labels = [name for name, _, _ in parts]
-    if len(set(labels)) < len(labels):
-        raise InvalidArgument("strata", labels, "have distinct names")
-    return parts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

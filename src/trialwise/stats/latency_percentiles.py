@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from trialwise.decimals import ceil_product
 from trialwise.errors import InvalidArgument
 from trialwise.stats.result_types import Undefined
-from trialwise.validation import require_open_rate, require_rate, require_real
+from trialwise.validation import require_number, require_rate
 
 #: Fewest successful trials at which each percentile is not merely an extreme of the sample. For
 #: p50 the arithmetic asks for 3 only; 5, two values on either side, is the companion's policy.
@@ -120,18 +120,19 @@ def emission_minimum(percentile: float) -> int:
 
 def check_percentile(value: float) -> float:
     """A percentile level as a fraction, strictly between 0 and 1: 0.95, not 95."""
-    try:
-        return require_open_rate("percentile", value)
-    except InvalidArgument:
-        allowed = "be a fraction strictly between 0 and 1, such as 0.95"
-        raise InvalidArgument("percentile", value, allowed) from None
+    allowed = "be a fraction strictly between 0 and 1, such as 0.95"
+    return require_number("percentile", value, allowed, lambda rate: 0 < rate < 1)
 
 
 def check_latencies(argument: str, values: Iterable[float], *, minimum: int = 1) -> list[float]:
     """Finite, non-negative latencies in ascending order; Python's sort is stable, as §12.8 asks."""
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise InvalidArgument(argument, values, "be a sequence of latencies")
-    checked = [_latency(argument, position, value) for position, value in enumerate(values)]
+    allowed = "be a finite number of at least 0"
+    checked = [
+        require_number(f"{argument}[{place}]", value, allowed, lambda number: number >= 0)
+        for place, value in enumerate(values)
+    ]
     if len(checked) < minimum:
         raise InvalidArgument(argument, checked, "hold at least one latency")
     checked.sort()
@@ -141,18 +142,6 @@ def check_latencies(argument: str, values: Iterable[float], *, minimum: int = 1)
 def nearest_rank(ordered: list[float], percentile: float) -> float:
     """The percentile of latencies already in ascending order; the rank is within 1 … n."""
     return ordered[ceil_product(percentile, len(ordered)) - 1]
-
-
-def _latency(argument: str, position: int, value: float) -> float:
-    name = f"{argument}[{position}]"
-    allowed = "be a finite number of at least 0"
-    try:
-        number = require_real(name, value)
-    except InvalidArgument:
-        raise InvalidArgument(name, value, allowed) from None
-    if number < 0:
-        raise InvalidArgument(name, value, allowed)
-    return number
 
 
 def _find_percentile(ordered: list[float], percentile: float) -> float | Undefined:

@@ -23,7 +23,13 @@ from trialwise.stats.binomial import (
 from trialwise.stats.rate_intervals import wilson_high, wilson_low
 from trialwise.stats.result_types import Count, Interval
 from trialwise.stats.unconditional import check_two_runs
-from trialwise.validation import require_choice, require_count, require_open_rate, require_rate
+from trialwise.validation import (
+    require_choice,
+    require_count,
+    require_number,
+    require_open_rate,
+    require_rate,
+)
 
 IntervalMethod: TypeAlias = Literal["miettinen-nurminen", "farrington-manning", "newcombe"]
 INTERVAL_METHODS: tuple[IntervalMethod, ...] = (
@@ -328,11 +334,4 @@ def noninferiority_size(
 
 
 def _check_margin(margin: float) -> float:
-    allowed = "be at least 0 and below 1"
-    try:
-        delta = require_rate("margin", margin)
-    except InvalidArgument:
-        raise InvalidArgument("margin", margin, allowed) from None
-    if delta == 1:
-        raise InvalidArgument("margin", margin, allowed)
-    return delta
+    return require_number("margin", margin, "be at least 0 and below 1", lambda one: 0 <= one < 1)

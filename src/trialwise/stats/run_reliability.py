@@ -20,10 +20,10 @@ from trialwise.stats.result_types import Count, Interval
 from trialwise.validation import (
     require_choice,
     require_count,
+    require_number,
     require_open_rate,
     require_outcomes,
     require_rate,
-    require_real,
     require_successes,
 )
 
@@ -253,13 +253,7 @@ def summarize(outcomes: Sequence[bool]) -> ReliabilitySummary:
 def check_half_width(half_width: float) -> float:
     """Strictly between 0 and 0.5: no rate is further than that from the middle of its range."""
     allowed = "lie strictly between 0 and 0.5"
-    try:
-        half = require_real("half_width", half_width)
-    except InvalidArgument:
-        raise InvalidArgument("half_width", half_width, allowed) from None
-    if not 0 < half < 0.5:
-        raise InvalidArgument("half_width", half_width, allowed)
-    return half
+    return require_number("half_width", half_width, allowed, lambda half: 0 < half < 0.5)
 
 
 def _rounded_z(confidence: float) -> str:
