@@ -116,7 +116,7 @@ def test_statements_are_conditional() -> None:
 
     assert missed.startswith("Given a harmful candidate")
     assert "at most 0.000167 at one-sided 0.95 confidence" in missed
-    assert "no statement about how often harmful content arises" in missed
+    assert "not a statement about how often harmful content arises" in missed
     assert "perfection" not in missed
     assert blocked.startswith("Given a harmless candidate")
 

@@ -85,9 +85,7 @@ def hodges_lehmann(differences: Iterable[float], *, confidence: float = 0.95) ->
     total = n * (n + 1) // 2
     middle = [select_walsh_average(ordered, rank) for rank in {(total + 1) // 2, total // 2 + 1}]
     depth = _find_depth(n, float((1 - as_written(level)) / 2))
-    interval: Interval | Undefined = Undefined(
-        f"{n} pair{'s are' if n > 1 else ' is'} too few for an interval of {100 * level:g} %"
-    )
+    interval: Interval | Undefined = _refuse_interval(n, level)
     if depth:
         interval = Interval(
             select_walsh_average(ordered, depth),
@@ -156,6 +154,11 @@ def select_walsh_average(ordered: Sequence[float], rank: int) -> float:
     low, high = _number(2 * ordered[0]), _number(2 * ordered[-1])
     found = find_first(low - 1, high, lambda at: _count_below(ordered, _double(at)) >= rank)
     return _double(found) / 2
+
+
+def _refuse_interval(n: int, level: float) -> Undefined:
+    words = f"{n} pair{'s are' if n > 1 else ' is'} too few for an interval of {100 * level:g} %"
+    return Undefined(words)
 
 
 def _check_differences(differences: Iterable[float]) -> list[float]:
@@ -323,9 +326,7 @@ def sign_flip_mean(differences: Iterable[float], *, confidence: float = 0.95) ->
         1 + sum(added >= 0 for added, _ in subsets),
     )
     depth = math.floor((1 - as_written(level)) / 2 * arrangements)
-    interval: Interval | Undefined = Undefined(
-        f"{n} pair{'s are' if n > 1 else ' is'} too few for an interval of {100 * level:g} %"
-    )
+    interval: Interval | Undefined = _refuse_interval(n, level)
     if depth:
         means = sorted(added / (size * unit) for added, size in subsets)
         interval = Interval(means[depth - 1], means[-depth], confidence=level, method="sign flips")

@@ -13,12 +13,14 @@ malformed one.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from trialwise.errors import InvalidArgument
 from trialwise.validation import require_choice, require_positive, require_rate
+
+T = TypeVar("T")
 
 #: Below half, a dimension is more degraded than stable: the floor of every sub-score and the
 #: default gate on the weakest one. A convention of the report, not a calibrated threshold.
@@ -243,7 +245,12 @@ def _call_key(call: object) -> tuple[str, str]:
     return tool, _canonical({} if args is None else args)
 
 
-# The readers below meet foreign objects, which may fail in any way at all; then they tell nothing.
+def _attempt(read: Callable[[], T], otherwise: T) -> T:
+    """What a foreign object tells, which may fail in any way at all; then it tells nothing."""
+    try:
+        return read()
+    except Exception:
+        return otherwise
 
 
 def _fields(value: object) -> dict[str, object]:
@@ -251,24 +258,15 @@ def _fields(value: object) -> dict[str, object]:
 
 
 def _entries(value: object) -> list[tuple[object, object]] | None:
-    try:
-        return list(dict(value).items()) if isinstance(value, Mapping) else None
-    except Exception:
-        return None
+    return _attempt(lambda: list(dict(value).items()) if isinstance(value, Mapping) else None, None)
 
 
 def _items(value: object) -> list[object]:
-    try:
-        return list(value) if isinstance(value, list | tuple) else []
-    except Exception:
-        return []
+    return _attempt(lambda: list(value) if isinstance(value, list | tuple) else [], [])
 
 
 def _text(value: object) -> str:
-    try:
-        return str.__str__(value) if isinstance(value, str) else ""
-    except Exception:
-        return ""
+    return _attempt(lambda: str.__str__(value) if isinstance(value, str) else "", "")
 
 
 def _tokens(value: object) -> float:
@@ -310,10 +308,7 @@ def _canonical(value: object) -> str:
 
 
 def _scalar(value: object) -> str:
-    try:
-        return _spell_value(value)
-    except Exception:
-        return "o0;"
+    return _attempt(lambda: _spell_value(value), "o0;")
 
 
 def _spell_value(value: object) -> str:

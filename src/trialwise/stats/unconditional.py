@@ -20,6 +20,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from heapq import heappop, heappush
 from math import comb
 
@@ -388,14 +389,16 @@ class FisherLevel:
     Either a number, read as the decimal written, or the p-value of an outcome.
     """
 
-    __slots__ = ("_cell", "_exact", "_nb", "_nt", "value")
-
     def __init__(
         self, value: float, nb: int, nt: int, *, cell: tuple[int, int] | None = None
     ) -> None:
         self.value, self._cell = value, cell
         self._nb, self._nt = nb, nt
-        self._exact: Fraction | None = None
+
+    @cached_property
+    def _exact(self) -> Fraction:
+        cell = self._cell
+        return exact_lower_tail(*cell, self._nb, self._nt) if cell else as_written(self.value)
 
     @classmethod
     def of(cls, k: int, x: int, nb: int, nt: int) -> FisherLevel:
@@ -406,13 +409,6 @@ class FisherLevel:
         """Whether the p-value of (k, x), which is about `tail`, is at most the level."""
         if abs(tail - self.value) > RELATIVE_BAND * self.value:
             return tail <= self.value
-        if self._exact is None:
-            cell = self._cell
-            self._exact = (
-                as_written(self.value)
-                if cell is None
-                else exact_lower_tail(*cell, self._nb, self._nt)
-            )
         return exact_lower_tail(k, x, self._nb, self._nt) <= self._exact
 
 

@@ -149,7 +149,7 @@ def round_characteristic(
     )
 
 
-class Round(NamedTuple):
+class _Round(NamedTuple):
     """A round that a run may take, from one state of its trials and failures."""
 
     number: int
@@ -166,7 +166,7 @@ class Round(NamedTuple):
 
 def walk_rounds(
     design: Boundaries, rate: float, start: Callable[[int, int], int]
-) -> Iterator[Round]:
+) -> Iterator[_Round]:
     """Yield every round that a run may take, where each waits for the one before.
 
     Parameters
@@ -186,7 +186,7 @@ def walk_rounds(
             size = start(n, f)
             open_states, used = _advance(design, n, f, size, rate)
             ends = weight * max(0.0, 1 - sum(open_states.values()))
-            yield Round(number, size, n + size, weight, ends, weight * used)
+            yield _Round(number, size, n + size, weight, ends, weight * used)
             for state, chance in open_states.items():
                 if weight * chance > _NEGLIGIBLE:
                     following[state] = following.get(state, 0.0) + weight * chance
