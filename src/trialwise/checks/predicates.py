@@ -6,6 +6,7 @@ this process, unguarded: it is the user's own code.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -185,8 +186,6 @@ def predicate(
 
 
 def _is_async(function: object) -> bool:
-    import inspect
-
     plain = _below_partials(function)
     own_call = getattr(type(plain), "__call__", None)  # noqa: B004 - its kind is looked at
     return inspect.iscoroutinefunction(plain) or inspect.iscoroutinefunction(own_call)
@@ -194,8 +193,6 @@ def _is_async(function: object) -> bool:
 
 def _parameters(function: object) -> tuple[tuple[str, str], ...]:
     """For each argument the keyword it goes by (none: by position) and what it is."""
-    import inspect
-
     if isinstance(function, type) or not callable(function):
         raise InvalidArgument("function", function, "be a function of a reply")
     unwrapped = inspect.unwrap(function)
@@ -341,8 +338,6 @@ def _called(function: Any, names: set[str]) -> Iterator[object]:
 
 def _below_partials(function: object) -> object:
     """Return the function inside decorators and partials."""
-    import inspect
-
     while isinstance(function, partial):
         function = function.func
     return inspect.unwrap(function) if callable(function) else function

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
+from re import _parser  # type: ignore[attr-defined]
 from typing import Any, ClassVar, Literal, TypeVar
 from warnings import catch_warnings
 
@@ -332,8 +333,6 @@ def count_choices(pattern: str) -> float:
     >>> count_choices("total: [0-9]"), count_choices("^.*total.*$"), count_choices("(a+)+$")
     (0, 2, inf)
     """
-    from re import _parser  # type: ignore[attr-defined]
-
     # The parser of the library itself, so that nothing is counted otherwise than it is searched.
     with catch_warnings(action="ignore", category=FutureWarning):
         return _count_parsed(_parser.parse(pattern), is_repeated=False)
@@ -359,8 +358,6 @@ def _count_parsed(parsed: Any, *, is_repeated: bool) -> float:
 
 def _parts(argument: Any) -> Iterator[Any]:
     """Yield the patterns inside of a parsed element."""
-    from re import _parser  # type: ignore[attr-defined]
-
     if isinstance(argument, _parser.SubPattern):
         yield argument
     elif isinstance(argument, tuple | list):

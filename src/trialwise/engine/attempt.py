@@ -13,7 +13,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from random import Random
 from typing import Any
 
-from anyio import CancelScope, move_on_after
+from anyio import CancelScope, get_cancelled_exc_class, move_on_after
 
 from trialwise import model
 from trialwise.engine import error_classes, ports
@@ -182,8 +182,6 @@ def own_failure(caught: BaseException) -> BaseException:
     Raises:
         BaseException: What does not come from the service: a cancellation from outside, Ctrl-C.
     """
-    from anyio import get_cancelled_exc_class
-
     if isinstance(caught, get_cancelled_exc_class()):
         # A cancellation from outside ends the trial. One that the service made up would end the
         # run without a reason, so it counts as the service's failure.

@@ -331,15 +331,14 @@ class UnaskedInputs:
 
     def needs(self, position: int) -> bool:
         """Return whether an input still needs a trial: it was not asked and is not being asked."""
-        if position in self._in_flight:
-            return False
-        return any(position in waiting for waiting in self._open.values())
+        return position not in self._in_flight and self._is_open(position)
 
     def is_asking(self, position: int) -> bool:
         """Return whether a trial of an input is under way that some criterion waits for."""
-        return position in self._in_flight and any(
-            position in waiting for waiting in self._open.values()
-        )
+        return position in self._in_flight and self._is_open(position)
+
+    def _is_open(self, position: int) -> bool:
+        return any(position in waiting for waiting in self._open.values())
 
     def take(self, position: int) -> None:
         """Note that a trial of an input was started."""

@@ -18,7 +18,7 @@ from typing import Any, cast
 
 from trialwise import model
 from trialwise.engine.ports import RecordLog, ServiceError
-from trialwise.errors import BrokenCheck
+from trialwise.errors import BrokenCheck, TrialwiseError
 from trialwise.model.plain_json import unplain
 from trialwise.model.reply import write_reply
 from trialwise.model.run import AskedInput, RunTexts, hash_text, input_line
@@ -307,8 +307,6 @@ class Excerpts:
 
 def error_text(error: BaseException) -> str:
     """Return what an exception says, with its kind where that is not ours."""
-    from trialwise.errors import TrialwiseError
-
     try:
         said = str(error)
     except (Exception, SystemExit):  # its own __str__ may raise anything

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import anyio
@@ -71,18 +72,17 @@ async def open_toolbox(
         yield Toolbox([await enter(_connect_server(one, start_timeout_s)) for one in opened])
 
 
+@dataclass(slots=True)
 class _Server:
     """One server in one trial, and what is known of how it fares."""
 
-    def __init__(
-        self, name: str, server: McpServer, trial: TrialContext, environment: Mapping[str, str]
-    ) -> None:
-        self.name = name
-        self.server = server
-        self._trial = trial
-        self._environment = environment
-        self._status = 0
-        self._piped: PipedServer | None = None
+    name: str
+    server: McpServer
+    trial: TrialContext
+    environment: Mapping[str, str]
+    _status: int = 0
+    """The last status of an answer over HTTP."""
+    _piped: PipedServer | None = None
 
     def transport(self) -> Any:
         """Return what the SDK's client speaks through."""
@@ -94,9 +94,9 @@ class _Server:
     @asynccontextmanager
     async def _http(self, url: str) -> AsyncIterator[Any]:
         headers = {
-            name: resolve(value, self._environment) for name, value in self.server.headers.items()
+            name: resolve(value, self.environment) for name, value in self.server.headers.items()
         }
-        address = resolve(url, self._environment)
+        address = resolve(url, self.environment)
         async with (
             httpx2.AsyncClient(
                 headers=headers,
@@ -115,7 +115,7 @@ class _Server:
     def _variables(self) -> dict[str, str]:
         # mcp_types.Tool servers are often programs of others, which have no need of our keys.
         variables = {**os.environ} if self.server.inherit_env else get_default_environment()
-        trial = self._trial
+        trial = self.trial
         numbers = {"TRIALWISE_INDEX": str(trial.index), "TRIALWISE_SEED": str(trial.seed)}
         return {**variables, **self.server.env, **numbers}
 

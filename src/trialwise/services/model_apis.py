@@ -8,6 +8,7 @@ message: `native`, what the model said in the API's own form, which is sent back
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -39,8 +40,6 @@ def input_text(value: Any) -> str:
 
 def to_json(value: Any) -> str:
     """Compact JSON; what JSON cannot carry makes the trial one that never began."""
-    import json
-
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError) as error:
@@ -135,8 +134,6 @@ def parse_json(text: str | bytes, *, allows_nan: bool = False) -> Any:
     >>> parse_json('{"a": [1, null]}')
     {'a': [1, None]}
     """
-    import json
-
     try:
         return json.loads(text, parse_constant=_read_null if allows_nan else _refuse)
     except RecursionError:
