@@ -28,10 +28,11 @@ those at the next: exact, and as narrow as the rule itself. Plain lists are fast
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from trialwise.stats.binomial import find_first, normal_quantile
 from trialwise.stats.sequential.bound import Hypotheses, Mix
@@ -137,29 +138,26 @@ def usual_cap(rate: float, alpha: float = 0.05, beta: float = 0.05) -> float:
     return 1.1 * (spread / (half - rate)) ** 2
 
 
-class Weights:
+Weights: TypeAlias = Callable[[int, int], float]
+"""What a state with n trials and f failures weighs."""
+
+
+def weigh_states(mix: Mix, rate: float) -> Weights:
     """Weighted likelihoods of states relative to one rate, remembered once computed.
 
     The walks of a search meet the same few thousand states near the boundaries again and again.
     """
+    parts = tuple((w, *log_ratios(p, rate)) for p, w in mix if w)
 
-    __slots__ = ("_known", "_parts", "total")
+    @cache
+    def weigh(n: int, f: int) -> float:
+        # Beyond the range of a double a state is decided whatever its exact likelihood.
+        return sum(
+            weight * math.exp(min(700.0, (n - f) * success + f * failure))
+            for weight, success, failure in parts
+        )
 
-    def __init__(self, mix: Mix, rate: float) -> None:
-        self.total = math.fsum(w for _, w in mix)
-        self._parts = tuple((w, *log_ratios(p, rate)) for p, w in mix if w)
-        self._known: dict[tuple[int, int], float] = {}
-
-    def __call__(self, n: int, f: int) -> float:
-        """The weight of the state with f failures after n trials."""
-        found = self._known.get((n, f))
-        if found is None:
-            # Beyond the range of a double a state is decided whatever its exact likelihood.
-            found = self._known[n, f] = sum(
-                weight * math.exp(min(700.0, (n - f) * success + f * failure))
-                for weight, success, failure in self._parts
-            )
-        return found
+    return weigh
 
 
 class _Row(NamedTuple):
@@ -202,8 +200,8 @@ class Problem:
 
     def __post_init__(self) -> None:
         for name, mix in self.objective._asdict().items():
-            object.__setattr__(self, name, Weights(mix, self.rate))
-        object.__setattr__(self, "wrong", Weights(((self.levels.p1, 1.0),), self.rate))
+            object.__setattr__(self, name, weigh_states(mix, self.rate))
+        object.__setattr__(self, "wrong", weigh_states(((self.levels.p1, 1.0),), self.rate))
         object.__setattr__(self, "_keeps_rows", self.states <= MOST_KEPT)
 
     @classmethod
@@ -384,7 +382,8 @@ def _find_sure_verdicts(problem: Problem, prices: Prices) -> tuple[float, float,
     """
     if not problem.gives_up:
         return math.inf, math.inf, 0.0
-    missing_pass, missing_fail = problem.passes.total, problem.fails.total
+    rewards = problem.objective.passes, problem.objective.fails
+    missing_pass, missing_fail = (math.fsum(weight for _, weight in mix) for mix in rewards)
     spare = NEGLIGIBLE * problem.undecided / 2
     lost_by_pass, lost_by_fail = prices.passed + missing_fail, prices.fail + missing_pass
     return missing_pass * lost_by_pass / spare, missing_fail * lost_by_fail / spare, 2 * spare
