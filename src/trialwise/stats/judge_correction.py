@@ -200,16 +200,7 @@ def rectified_rate(
     """
     k, n = require_successes(passed, trials)
     require_choice("method", method, METHODS)
-    sampling, labels = shares(confidence)
-    ends = None
-    if method == "score":
-        ends = _squared_and_added(k, n, confusion, confidence)
-    elif method != "exact":
-        rule: Rule = "exact" if method == "boxes" else "wilson"
-        cell = _cell(k, n, sampling, rule)
-        band = rectifier(confusion, confidence=1 - labels, rule=rule).interval
-        ends = cell.low + band.low, cell.high + band.high
-    return _correct(JudgedTest(k, n, confusion, "rectifier"), confidence, method, ends)
+    return _correct(JudgedTest(k, n, confusion, "rectifier"), confidence, method)
 
 
 #: Labels of a class below which the score interval misses far more often than it says.
@@ -256,7 +247,7 @@ def rogan_gladen_rate(
     """
     k, n = require_successes(passed, trials)
     require_choice("method", method, METHODS)
-    sampling, labels = shares(confidence)
+    require_open_rate("confidence", confidence)
     if not confusion.good or not confusion.bad:
         return Undefined("labels of both classes are needed: some that pass and some that fail")
     if method == "score" and min(confusion.good, confusion.bad) < _FEWEST_FOR_SCORE:
@@ -266,17 +257,7 @@ def rogan_gladen_rate(
         )
     if confusion.true_pass / confusion.good + confusion.true_fail / confusion.bad <= 1:
         return Undefined("the judge tells good from bad no better than chance")
-    ends = None
-    if method == "score":
-        ends = _lang_reiczigel(k, n, confusion, upper_z((1 - confidence) / 2))
-    elif method != "exact":
-        rule: Rule = "exact" if method == "boxes" else "wilson"
-        ends = _box(
-            _cell(k, n, sampling, rule),
-            _cell(confusion.true_pass, confusion.good, labels / 2, rule),
-            _cell(confusion.true_fail, confusion.bad, labels / 2, rule),
-        )
-    return _correct(JudgedTest(k, n, confusion, "rogan-gladen"), confidence, method, ends)
+    return _correct(JudgedTest(k, n, confusion, "rogan-gladen"), confidence, method)
 
 
 def pooled_rate(
@@ -298,17 +279,13 @@ def pooled_rate(
     0.78
     """
     k, n = require_successes(passed, trials)
+    return _correct(JudgedTest(k, n, confusion, "pooled"), confidence, "exact")
+
+
+def _correct(test: JudgedTest, confidence: float, method: CorrectionMethod) -> CorrectedRate:
+    """The estimate of a test, with an interval by the method that is asked for."""
     require_open_rate("confidence", confidence)
-    return _correct(JudgedTest(k, n, confusion, "pooled"), confidence, "exact", None)
-
-
-def _correct(
-    test: JudgedTest, confidence: float, method: CorrectionMethod, ends: tuple[float, float] | None
-) -> CorrectedRate:
-    """The estimate of a test with an interval; without ends, of the rates that it leaves open."""
-    if ends is None:
-        alpha = (1 - confidence) / 2
-        ends = test.lower_bound(alpha), test.upper_bound(alpha)
+    ends = _find_ends(test, confidence, method)
     return CorrectedRate(
         rate=unit(test.estimate),
         interval=Interval(*map(unit, ends), confidence=confidence, method=method),
@@ -317,6 +294,28 @@ def _correct(
         confusion=test.labels,
         method=method,
     )
+
+
+def _find_ends(
+    test: JudgedTest, confidence: float, method: CorrectionMethod
+) -> tuple[float, float]:
+    k, n, labels = test.passed, test.trials, test.labels
+    by_class, alpha = test.correction == "rogan-gladen", (1 - confidence) / 2
+    if method == "exact":
+        return test.lower_bound(alpha), test.upper_bound(alpha)
+    if method == "score":
+        if by_class:
+            return _lang_reiczigel(k, n, labels, upper_z(alpha))
+        return _squared_and_added(k, n, labels, confidence)
+    rule: Rule = "exact" if method == "boxes" else "wilson"
+    # The errors of the trials and of the labels add up to all of it, whatever they have in common.
+    sampling, of_labels = shares(confidence)
+    cell = _cell(k, n, sampling, rule)
+    if by_class:
+        accuracies = (labels.true_pass, labels.good), (labels.true_fail, labels.bad)
+        return _box(cell, *(_cell(*one, of_labels / 2, rule) for one in accuracies))
+    band = rectifier(labels, confidence=1 - of_labels, rule=rule).interval
+    return cell.low + band.low, cell.high + band.high
 
 
 def labels_needed(confusion: Confusion, half_width: float, *, confidence: float = 0.95) -> int:
