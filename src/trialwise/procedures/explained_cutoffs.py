@@ -7,7 +7,7 @@ replacement or is known whole (§8.4.6).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TypeAlias, cast
 
 from trialwise import stats
@@ -18,9 +18,10 @@ from trialwise.model.baseline import BaselineReference
 from trialwise.model.plan import CriterionPlan
 from trialwise.model.verdict import Decision, Finding
 from trialwise.procedures import explanations
-from trialwise.procedures.base import AGREEING, LEFT_OUT_COUNTED
+from trialwise.procedures.base import AGREEING, LEFT_OUT_COUNTED, known
 from trialwise.procedures.chances import characterize
 from trialwise.procedures.explanations import Rows
+from trialwise.procedures.registry import procedure_of
 from trialwise.procedures.regression import FALSE_ALARM_EXCESS
 
 _Cutoff: TypeAlias = stats.ComplianceCutoff | stats.RegressionCutoff | stats.FiniteCorpusCutoff
@@ -46,11 +47,7 @@ def explain_compliance(finding: Finding) -> tuple[Section, ...]:
     usual, reference = _state_requirement(finding, design)
     rows: Rows = []
     if design is not None and design.cutoff is not None:
-        size, null = _compliance_size(design, finding.plan), "the required rate is not exceeded"
-        achieved = _list_achieved_confidence(finding, design)
-        rows = _infer(
-            finding, design, size, null, threshold=design.required_rate, achieved=achieved
-        )
+        rows = _infer(finding, design, _compliance_size(design, finding.plan))
     return _lay_out(finding, design, usual, reference, rows)
 
 
@@ -65,9 +62,7 @@ def explain_regression(finding: Finding) -> tuple[Section, ...]:
     if design is not None:
         reference += _describe_baseline(design, finding.threshold.baseline)
         if design.cutoff is not None:
-            size, null = _regression_size(design), "no degradation from the baseline"
-            rows = _infer(finding, design, size, null, threshold=design.threshold)
-            rows += _list_difference(finding)
+            rows = _infer(finding, design, _regression_size(design)) + _list_difference(finding)
     sections = _lay_out(finding, design, usual, reference, rows)
     if design is None:
         return sections
@@ -82,15 +77,14 @@ def explain_corpus(finding: Finding) -> tuple[Section, ...]:
     usual, reference = _state_requirement(finding, sampled)
     if isinstance(design, stats.ExactCorpusRate):
         reference.append(("Corpus", f"all {design.corpus_size} inputs evaluated"))
-        known = f"{design.successes} of {design.corpus_size} = {design.rate:.6f}, known"
-        rows = [("Corpus rate", known), ("Interval", f"none: {design.interval.reason}")]
+        counted = f"{design.successes} of {design.corpus_size} = {design.rate:.6f}, known"
+        rows = [("Corpus rate", counted), ("Interval", f"none: {design.interval.reason}")]
     if sampled is not None:
         share = f"{sampled.trials} of {sampled.corpus_size} inputs, {sampled.sample_fraction:.4f}"
         needed = f"{sampled.required_successes} of {sampled.corpus_size} would have to succeed"
         reference += [("Sample fraction", share), ("Whole corpus", needed)]
         if sampled.cutoff is not None:
-            null = "the required rate is not exceeded"
-            rows = _infer(finding, sampled, _corpus_size(sampled), null)
+            rows = _infer(finding, sampled, _corpus_size(sampled))
     return _lay_out(finding, sampled, usual, reference, rows)
 
 
@@ -125,18 +119,10 @@ def _lay_out(
     return explanations.lay_out(hypotheses, reference, rows)
 
 
-def _infer(
-    finding: Finding,
-    design: _Cutoff,
-    size: Rows,
-    null: str,
-    *,
-    threshold: float | None = None,
-    achieved: Sequence[tuple[str, str]] = (),
-) -> Rows:
-    assert design.cutoff is not None
-    share = design.cutoff / design.trials
-    rows = [("Integer cutoff", f"c = {design.cutoff}, displayed as c/n = {share:.6f}")]
+def _infer(finding: Finding, design: _Cutoff, size: Rows) -> Rows:
+    procedure, cutoff = procedure_of(finding), known(design.cutoff)
+    share = cutoff / design.trials
+    rows = [("Integer cutoff", f"c = {cutoff}, displayed as c/n = {share:.6f}")]
     # Inputs that are decided one by one have numbers of their own; pooled ones decide nothing.
     if not finding.tally.trials or finding.by_input:
         return rows + size + explanations.list_power(finding)
@@ -146,13 +132,14 @@ def _infer(
     rows += explanations.list_precision(finding, bound, corpus=design.corpus_size) + size
     # Only a binomial rule has a normal approximation to compare with.
     if finding.rule == "wilson":
-        rows += _diagnostic_z(finding, design, threshold) + _list_adequacy(design)
-    return [
-        *rows,
-        *explanations.list_p_value(finding, null),
-        *achieved,
-        *explanations.list_power(finding),
-    ]
+        rows += _diagnostic_z(finding, design) + _list_adequacy(design)
+    null = "no degradation from the baseline"
+    if not procedure.compares_baseline:
+        null = "the required rate is not exceeded"
+    rows += explanations.list_p_value(finding, null)
+    if procedure.counts_rate:
+        rows += _list_achieved_confidence(finding, cast("stats.ComplianceCutoff", design))
+    return rows + explanations.list_power(finding)
 
 
 #: Below the first number a normal approximation is poor, below the second doubtful (§8.1).
@@ -215,11 +202,11 @@ def _regression_size(design: stats.RegressionCutoff) -> Rows:
     if design.achieved_size is not None:
         tail = f"P_(p = {reference:g})(K < {design.cutoff})" if wilson else "P(FAIL), unchanged"
         method = "exact-binomial-lower-tail" if wilson else "exact-two-sample-enumeration"
-        known = "the reference, taken as known" if wilson else "both runs at the reference rate"
+        taken = "the reference, taken as known" if wilson else "both runs at the reference rate"
         rows += [
             ("Achieved size", f"{as_computed(design.achieved_size)} = {tail}"),
             ("  method", method),
-            ("  reference", f"p_ref = {reference:.6g}, {known}"),
+            ("  reference", f"p_ref = {reference:.6g}, {taken}"),
             ("  interpretation", "false-degradation-alarm probability at the cutoff"),
         ]
     alarm = design.design_false_alarm
@@ -256,9 +243,9 @@ def _corpus_size(design: stats.FiniteCorpusCutoff) -> Rows:
     ]
 
 
-def _diagnostic_z(finding: Finding, design: _Cutoff, threshold: float | None) -> Rows:
+def _diagnostic_z(finding: Finding, design: _Cutoff) -> Rows:
     """Wald's z, for orientation: it is not the operative test (§7.1)."""
-    tally = finding.tally
+    tally, threshold = finding.tally, getattr(design, "threshold", design.reference_rate)
     if tally.trials != design.trials or threshold is None or not 0 < threshold < 1:
         return []
     error = math.sqrt(threshold * (1 - threshold) / tally.trials)
