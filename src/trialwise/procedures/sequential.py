@@ -160,7 +160,6 @@ def _conclude(plan: CriterionPlan, tally: Tally, intent: Intent) -> base.Conclus
     observed = observed_status(tally, design.p0) if tally.trials else ObservedRate.NOT_APPLICABLE
     is_open = decision is Decision.INCONCLUSIVE
     caution = None if is_open else Caution.for_decision(decision, observed)
-    qualifications = _qualify(decision, tally, design, observed)
     return base.Conclusion(
         decision=decision,
         tally=tally,
@@ -173,12 +172,12 @@ def _conclude(plan: CriterionPlan, tally: Tally, intent: Intent) -> base.Conclus
         ),
         null=f"p ≥ {design.p0:g}, where a FAIL is rare",
         alternative=f"p ≤ {design.p1:g}, where a PASS is rare",
-        advice=_advise(decision, tally, design) if verdict is not None else "",
+        advice=_advise(tally, design) if verdict is Decision.INCONCLUSIVE else "",
         observed_rate=observed,
         caution=caution if tally.trials else Caution.ZERO_EVALUABLE,
         statement=state_stop(verdict, tally, design, intent),
         confidence_statement=_error_rates(design),
-        notes=tuple(Note(kind=NoteKind.QUALIFICATION, text=text) for text in qualifications),
+        notes=tuple(_qualify(decision, tally, design)),
     )
 
 
@@ -222,14 +221,14 @@ def _describe(design: SequentialDesign) -> str:
     return "; ".join([*parts, end])
 
 
-def _qualify(
-    decision: Decision, tally: Tally, design: SequentialDesign, observed: ObservedRate
-) -> Iterator[str]:
+def _qualify(decision: Decision, tally: Tally, design: SequentialDesign) -> Iterator[Note]:
+    qualify = partial(Note, kind=NoteKind.QUALIFICATION)
     # Boundaries lie between the two rates: a PASS may rest on fewer successes than are asked.
-    if decision is Decision.PASS and observed is ObservedRate.BELOW_THRESHOLD:
+    is_below = tally.trials and observed_status(tally, design.p0) is ObservedRate.BELOW_THRESHOLD
+    if decision is Decision.PASS and is_below:
         rate = tally.passed / tally.trials
-        yield (
-            f"the observed rate of {rate:.3f} is below {design.p0:g}: a PASS rules out "
+        yield qualify(
+            text=f"the observed rate of {rate:.3f} is below {design.p0:g}: a PASS rules out "
             f"{design.p1:g} or less, not every rate below {design.p0:g}"
         )
     # A strict design leaves rates near the required one open on purpose, and its advice says so.
@@ -239,8 +238,8 @@ def _qualify(
     good, bad = (f"{100 * one:.1f} %" for one in ends)
     short = design.shortfall
     end = "." if short is None else f"; {short.smallest_cap} trials can decide all."
-    yield (
-        f"{design.cap} trials do not always decide: {good} of runs at a true rate of "
+    yield qualify(
+        text=f"{design.cap} trials do not always decide: {good} of runs at a true rate of "
         f"{design.p0:g} and {bad} of runs at {design.p1:g} end INCONCLUSIVE{end}"
     )
 
@@ -283,10 +282,8 @@ def state_stop(
     return f"{open_end}. Stopped at trial {n} of at most {design.cap}, {why}."
 
 
-def _advise(decision: Decision, tally: Tally, design: SequentialDesign) -> str:
+def _advise(tally: Tally, design: SequentialDesign) -> str:
     """Say how many trials would probably decide at the rate that was seen."""
-    if decision is not Decision.INCONCLUSIVE:
-        return ""
     # The naive rate of a run that stopped is off in the direction in which it stopped.
     rate = design.estimate(tally.trials, tally.failed)
     level, likely = upper_z(min(design.alpha, design.beta)), upper_z(0.2)

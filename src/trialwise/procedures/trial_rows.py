@@ -142,28 +142,21 @@ def _word_unmeasured(rows: Rows, analysis: Analysis) -> str:
     every = rows.keep(lambda row: not row.is_unjudged)
     fair = every.keep(lambda row: row.course.error_class not in NOT_MEASURED)
     said = missing.find_commonest_error()
-    start = _count_missing(len(missing), len(rows), f" ({said[:_LONGEST_ERROR]})" if said else "")
+    why = f" ({said[:_LONGEST_ERROR]})" if said else ""
     skipped = analysis is not Analysis.INTENT_TO_TREAT
-    return start + _tell_other_rate(len(missing), every, fair, skipped=skipped)
+    return _word_missing(len(missing), len(rows), why, every if skipped else fair, skipped=skipped)
 
 
-def _count_missing(missing: int, trials: int, why: str) -> str:
-    were = "was" if missing == 1 else "were"
-    return f"{missing} of {as_count(trials, 'trial')} {were} not measured{why}"
-
-
-def _tell_other_rate(missing: int, every: Rows, fair: Rows, *, skipped: bool) -> str:
-    """Tell the rate by the way to count missing trials that does not decide."""
+def _word_missing(missing: int, trials: int, why: str, other: Rows, *, skipped: bool) -> str:
+    """Say what is missing, and the rate by the way to count it that does not decide."""
+    were, them = ("was", "it") if missing == 1 else ("were", "them")
+    start = f"{missing} of {as_count(trials, 'trial')} {were} not measured{why}"
+    share = f"{other.passed} of {len(other)}"
+    if other:
+        share += f" ({as_observed(other.passed / len(other))})"
     if not skipped:
-        return f" and count as failed; without them {_write_share(fair)} pass"
-    them = "it" if missing == 1 else "them"
-    return f"; counting {them} as failed (intent-to-treat), {_write_share(every)} pass"
-
-
-def _write_share(rows: Rows) -> str:
-    passed = rows.passed
-    share = f" ({as_observed(passed / len(rows))})" if rows else ""
-    return f"{passed} of {len(rows)}{share}"
+        return f"{start} and count as failed; without them {share} pass"
+    return f"{start}; counting {them} as failed (intent-to-treat), {share} pass"
 
 
 def _word_silence(rows: Rows, skipped: bool) -> str:
@@ -171,9 +164,8 @@ def _word_silence(rows: Rows, skipped: bool) -> str:
     if not unjudged:
         return ""
     why = _WITHOUT_EVIDENCE if rows.count(_lacks_evidence) else _SILENT
-    fair = rows.keep(lambda row: not row.is_excused)
-    text = _count_missing(unjudged, len(rows), f" ({why})")
-    text += _tell_other_rate(unjudged, rows, fair, skipped=skipped)
+    other = rows if skipped else rows.keep(lambda row: not row.is_excused)
+    text = _word_missing(unjudged, len(rows), f" ({why})", other, skipped=skipped)
     return f"{text}{_IF_UNRELATED if skipped else ''}"
 
 
