@@ -430,20 +430,16 @@ def describe_inputs(first: Finding, inputs: int) -> str:
     """
     said = []
     for error in characterize(first.plan).errors:
-        one = error.value
+        one, bound = error.value, "" if error.actual is not None else "at most "
         some = -math.expm1(inputs * math.log1p(-one)) if one < 1 else 1.0
-        bound = "" if error.actual is not None else "at most "
-        if error.wrong is Decision.FAIL:
-            said.append(
-                f"if all {inputs} are exactly as required, some input FAILs in {bound}"
-                f"{as_probability(some)} of runs"
+        often = f"{bound}{as_probability(some)} of runs"
+        text = f"if all {inputs} are exactly as required, some input FAILs in {often}"
+        if error.wrong is Decision.PASS:
+            text = (
+                f"if all {inputs} have a rate that a PASS rules out, some input PASSes in {often}, "
+                f"and every one of them in {bound}{as_probability(one**inputs)}"
             )
-        else:
-            said.append(
-                f"if all {inputs} have a rate that a PASS rules out, some input PASSes in {bound}"
-                f"{as_probability(some)} of runs, and every one of them in {bound}"
-                f"{as_probability(one**inputs)}"
-            )
+        said.append(text)
     if not said:
         return ""
     return f" Each input is decided on its own: {'; '.join(said)}."
