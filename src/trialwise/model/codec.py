@@ -260,8 +260,11 @@ def _tagged(classes: Sequence[Any]) -> Form:
         return forms[tag]
 
     def encode(value: Any) -> dict[str, Any]:
-        tag = type(value).__name__
-        return {TAG: tag, **find(tag, value).encode(value)}
+        kind: Any = type(value)
+        # A value has the form of its own class, also where a distribution that was loaded again
+        # has brought another class of that name.
+        form = _record(kind) if isinstance(value, (*opened,)) else find(kind.__name__, value)
+        return {TAG: kind.__name__, **form.encode(value)}
 
     def decode(plain: Any) -> Any:
         tag = plain.get(TAG) if type(plain) is dict else None
