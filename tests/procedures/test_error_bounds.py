@@ -125,9 +125,9 @@ def test_an_enforced_latency_against_a_baseline_enters_the_sum_of_wrong_fails() 
     both = bound_plans([dataclasses.replace(plan, latency=(measured, limited))], tw.Decision.FAIL)
     assert alone is not None
     assert both is not None
-    assert alone.value is not None
-    assert both.value == pytest.approx(alone.value + 0.04)
-    assert (both.decisions, both.is_exact) == (alone.decisions + 1, False)
+    assert alone.raw is not None
+    assert both.raw == pytest.approx(alone.raw + 0.04)
+    assert (both.levels, both.is_exact) == (alone.levels + 1, False)
     (left_out,) = both.not_counted
     assert left_out == Uncounted(
         "latency p95", "fails in at least 96 % of runs if its percentile is exactly the limit"

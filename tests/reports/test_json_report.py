@@ -88,7 +88,7 @@ SINGLE: dict[Any, dict[str, Any]] = {
 #: What the model names for the type checker alone, or spells as a text.
 LATER: dict[str, Any] = {name: getattr(stats, name) for name in dir(stats)}
 LATER |= {"BaselineReference": BaselineReference, "SequentialDesign": SequentialDesign}
-LATER |= {"GateFinding": GateFinding, "Rule": Literal[RULES]}
+LATER |= {"GateFinding": GateFinding, "Rule": Literal[RULES], "SupportsIndex": SupportsIndex}
 LATER |= {one.__name__: one for one in (CriterionPlan, JudgedLook, Plan, ProcedureDesign)}
 LATER |= {one.__name__: one for one in (Metrics, Reliability, Stability)}
 #: The kinds of evidence that the built-in procedures have.

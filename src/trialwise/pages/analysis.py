@@ -19,7 +19,7 @@ from trialwise.pages.analysis_criterion import list_criterion_sections
 from trialwise.pages.finding_facts import name_mode, pick_badge
 from trialwise.pages.suite_totals import list_plain_caveats, write_abandoned, write_amounts
 from trialwise.pages.verdict_meaning import ANALYSES
-from trialwise.procedures.chances import ErrorBound, bound_verdicts
+from trialwise.procedures.chances import bound_verdicts
 from trialwise.procedures.explanations import Rows, make_section, put_under
 from trialwise.procedures.registry import procedure_of
 
@@ -156,11 +156,11 @@ def _list_envelopes(verdict: Verdict) -> Rows:
         bound = bound_verdicts([verdict], wrong)
         if bound is None:
             continue
-        said = "" if bound.least is None else f"at least {bound.least:.6f}"
-        if bound.value is not None:
-            of = as_count(bound.decisions, "decision")
-            said = f"at most {bound.value:.6f} (a bound: {how} {of})"
-            said = f"exactly {bound.value:.6f} (exact)" if bound.is_exact else said
+        said = "" if bound.at_least is None else f"at least {bound.at_least:.6f}"
+        if bound.raw is not None:
+            of = as_count(bound.levels, "decision")
+            said = f"at most {bound.raw:.6f} (a bound: {how} {of})"
+            said = f"exactly {bound.raw:.6f} (exact)" if bound.is_exact else said
         rows += [(f"Wrong {wrong}", f"{said}, {_CONDITIONS[wrong]}")] if said else []
         rows += [("", f"not counted: {one.name} {one.reason}") for one in bound.not_counted]
     nominal = (f"Σα = {total:.6g} {meaning}" for meaning, total in _sum_levels(verdict))
@@ -263,7 +263,7 @@ def _list_horizon(verdict: Verdict) -> Rows:
     count = as_count(verdict.horizon, "run")
     rows = [("Horizon", f"H = {count} against one reference state{window}")]
     for wrong in (Decision.FAIL, Decision.PASS):
-        rows += _list_repeated(bound_verdicts([verdict], wrong), verdict.horizon)
+        rows += _list_repeated(verdict, wrong, verdict.horizon)
     for meaning, total in _sum_levels(verdict):
         nominal = f"H·Σα = {verdict.horizon * total:.6g} {meaning}"
         rows.append(("Nominal, over the horizon", nominal))
@@ -272,24 +272,25 @@ def _list_horizon(verdict: Verdict) -> Rows:
     return [*rows, ("Reference-state epoch", ", ".join(map(str, sorted(epochs))))]
 
 
-def _list_repeated(per_run: ErrorBound | None, runs: int) -> Rows:
+def _list_repeated(verdict: Verdict, decision: Decision, runs: int) -> Rows:
     """List how often a wrong verdict happens in a horizon of runs; nothing if none can."""
-    if per_run is None or per_run.least is None:
+    per_run = bound_verdicts([verdict], decision)
+    if per_run is not None and per_run.at_least is not None:
+        return [(f"Wrong {decision} per run", f"at least {per_run.at_least:.6f}, achieved")]
+    if per_run is None or per_run.raw is None:
         return []
-    if per_run.value is None:
-        return [(f"Wrong {per_run.wrong} per run", f"at least {per_run.least:.6f}, achieved")]
-    together, wrong = per_run.value * runs, f"wrong {per_run.wrong}"
+    together, wrong = per_run.raw * runs, f"wrong {decision}"
     word = "exactly" if per_run.is_exact else "at most"
-    plural = "es" if per_run.wrong is Decision.PASS else "s"
+    plural = "es" if decision is Decision.PASS else "s"
     # Boole's inequality needs no independence, but says nothing from a sum of 1 on.
     some = f"at most {together:.6g}, whatever the dependence" if together < 1 else ""
     # 1 − (1 − p)^runs, computed without losing digits where p is tiny.
-    independent = -math.expm1(runs * math.log1p(-per_run.value))
+    independent = -math.expm1(runs * math.log1p(-per_run.raw))
     return [
-        (f"Wrong {per_run.wrong} per run", f"{word} {per_run.value:.6f}, achieved"),
+        (f"Wrong {decision} per run", f"{word} {per_run.raw:.6f}, achieved"),
         (f"Expected {wrong}{plural}", f"at most {together:.6g} in the horizon"),
         (f"At least one {wrong}", some),
-        (f"Wrong {per_run.wrong}, independent", f"at least one with at most {independent:.4f}"),
+        (f"Wrong {decision}, independent", f"at least one with at most {independent:.4f}"),
     ]
 
 

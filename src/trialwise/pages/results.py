@@ -138,9 +138,9 @@ def _word_horizon(verdict: Verdict, horizon: int) -> Iterator[str]:
     if verdict.horizon_false_alarm is not None:
         chance = numbers.as_probability(verdict.horizon_false_alarm)
         yield f"over {runs}, any false alarm: at most {chance}"
-    elif per_run is not None and per_run.value is not None:
+    elif per_run is not None and per_run.raw is not None:
         # A bound above 1 says nothing about the chance of one; the expected number still does.
-        yield f"over {runs}, at most {per_run.value * horizon:.2g} false alarms on average"
+        yield f"over {runs}, at most {per_run.raw * horizon:.2g} false alarms on average"
 
 
 def _word_asked(verdict: Verdict) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, TypeVar
 
-from trialwise.documents.numbers import as_duration, as_money, as_probability, list_amounts
+from trialwise.documents.numbers import as_duration, as_money, list_amounts
 from trialwise.documents.results import Status
 from trialwise.errors import InvalidArgument
 from trialwise.model.evidence import Spending, StopReason
@@ -66,45 +66,6 @@ def pick_status(decision: Decision | None) -> Status:
     return Status.REFUSED if decision is None else Status(decision.value)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SuiteEnvelope:
-    """How often the contracts of a suite together are wrong in one way."""
-
-    error: str
-    """`wrong-pass` or `wrong-fail`."""
-    levels: int
-    """How many decisions are counted; every input where each is decided."""
-    raw: float | None
-    """The largest single error for a PASS, the sum for a FAIL; errors as they are achieved.
-
-    None where nothing is counted, and where the sum is 1 or more.
-    """
-    at_least: float | None
-    """The largest single error, where the sum says nothing: it happens at least so often."""
-    is_exact: bool = False
-    """Whether it is one rule's error, computed; else it is a bound."""
-    counted: tuple[str, ...] = ()
-    not_counted: tuple[chances.Uncounted, ...] = ()
-    """The parts whose error is not known or depends on something else, with the reason."""
-
-    @property
-    def deciding(self) -> tuple[chances.Uncounted, ...]:
-        """The parts that are not counted and have a part in the verdict."""
-        return tuple(one for one in self.not_counted if one.reason not in chances.NO_PART)
-
-    @property
-    def is_joint(self) -> bool:
-        """Whether several parts decide together."""
-        return self.levels + len(self.deciding) > 1
-
-    @property
-    def chance(self) -> str:
-        """The probability, and whether it is a bound; empty where nothing is counted."""
-        if self.raw is not None:
-            return f"{'' if self.is_exact else 'at most '}{as_probability(self.raw)} of runs"
-        return "" if self.at_least is None else f"at least {as_probability(self.at_least)} of runs"
-
-
 _CONDITIONS = {
     "wrong-pass": "If one rate were too low",
     "wrong-fail": "If every rate were as required",
@@ -112,7 +73,7 @@ _CONDITIONS = {
 _EVENTS = {"wrong-pass": "this suite would still pass", "wrong-fail": "it would fail"}
 
 
-def list_error_sentences(envelopes: Sequence[SuiteEnvelope]) -> list[str]:
+def list_error_sentences(envelopes: Sequence[chances.ErrorBound]) -> list[str]:
     """List a sentence for each error that several parts make together; none for a single part.
 
     What is not counted is named once, in the first sentence that it belongs in.
@@ -139,37 +100,20 @@ def list_error_sentences(envelopes: Sequence[SuiteEnvelope]) -> list[str]:
     return said
 
 
-def bound_suite_errors(verdicts: Iterable[Verdict]) -> tuple[SuiteEnvelope, ...]:
+def bound_suite_errors(verdicts: Iterable[Verdict]) -> tuple[chances.ErrorBound, ...]:
     """Return how often all contracts together are wrong, by the decision that is wrong."""
     decided = list(verdicts)
-    return _make_envelopes(chances.bound_verdicts(decided, wrong) for wrong in _WRONG)
+    bounds = (chances.bound_verdicts(decided, wrong) for wrong in _WRONG)
+    return tuple(filter(None, bounds))
 
 
-def bound_planned_errors(plans: Iterable[Plan]) -> tuple[SuiteEnvelope, ...]:
+def bound_planned_errors(plans: Iterable[Plan]) -> tuple[chances.ErrorBound, ...]:
     """Return the same before the first trial."""
     planned = list(plans)
-    return _make_envelopes(chances.bound_plans(planned, wrong) for wrong in _WRONG)
+    return tuple(filter(None, (chances.bound_plans(planned, wrong) for wrong in _WRONG)))
 
 
 _WRONG = (Decision.PASS, Decision.FAIL)
-
-
-def _make_envelopes(bounds: Iterable[chances.ErrorBound | None]) -> tuple[SuiteEnvelope, ...]:
-    return tuple(
-        SuiteEnvelope(
-            error=f"wrong-{one.wrong.value.lower()}",
-            levels=one.decisions,
-            raw=one.value,
-            # A sum of 1 or more bounds nothing, while the largest single error still happens so
-            # often.
-            at_least=one.least if one.value is None else None,
-            is_exact=one.is_exact,
-            counted=one.counted,
-            not_counted=one.not_counted,
-        )
-        for one in bounds
-        if one is not None
-    )
 
 
 def sum_spending(verdicts: Sequence[Verdict]) -> Spending:

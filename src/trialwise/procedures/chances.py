@@ -48,25 +48,44 @@ class Uncounted:
 class ErrorBound:
     """How often contracts that are decided together are wrong in one way."""
 
-    wrong: Decision
-    value: float | None
-    """The largest single error of a PASS, the sum of the single errors of a FAIL.
+    # The names are those of the JSON report, which holds bounds as they are.
+    error: str
+    """`wrong-pass` or `wrong-fail`."""
+    levels: int
+    """How many decisions are counted; every input where each is decided."""
+    raw: float | None
+    """The largest single error of a PASS, the sum of the single errors of a FAIL, as achieved.
 
     None where nothing is counted, or where the sum is 1 or more and says nothing.
     """
-    least: float | None
-    """The largest single error: a FAIL happens at least so often where its rate is as required."""
-    counted: tuple[str, ...]
-    not_counted: tuple[Uncounted, ...]
-    decisions: int
-    """How many decisions are counted; every input where each is decided."""
+    at_least: float | None
+    """The largest single error, where the sum says nothing: it happens at least so often."""
     is_exact: bool
     """Whether it is the error of the only part, computed; otherwise it is a bound."""
+    counted: tuple[str, ...]
+    not_counted: tuple[Uncounted, ...]
+    """The parts whose error is not known or depends on something else, with the reason."""
+
+    @property
+    def deciding(self) -> tuple[Uncounted, ...]:
+        """The parts that are not counted and have a part in the verdict."""
+        return tuple(one for one in self.not_counted if one.reason not in (ADVISES, REPORTED))
+
+    @property
+    def is_joint(self) -> bool:
+        """Whether several parts decide together."""
+        return self.levels + len(self.deciding) > 1
+
+    @property
+    def chance(self) -> str:
+        """The probability, and whether it is a bound; empty where nothing is counted."""
+        if self.raw is not None:
+            return f"{'' if self.is_exact else 'at most '}{as_probability(self.raw)} of runs"
+        return "" if self.at_least is None else f"at least {as_probability(self.at_least)} of runs"
 
 
 #: Why a part is not counted that has no part in the verdict.
 ADVISES, REPORTED = "only advises", "only reported"
-NO_PART = (ADVISES, REPORTED)
 
 
 class Part(NamedTuple):
@@ -154,15 +173,17 @@ def bound_errors(parts: Iterable[Part], wrong: Decision) -> ErrorBound | None:
     values = [error.value for one, error in counted for _ in range(one.streams)]
     largest = max(values, default=None)
     value = largest if wrong is Decision.PASS else math.fsum(values)
+    # A sum of 1 or more bounds nothing, while the largest single error still happens so often.
+    says_nothing = largest is None or value is None or value >= 1
     return ErrorBound(
-        wrong=wrong,
-        value=None if largest is None or value is None or value >= 1 else value,
-        least=largest,
-        counted=tuple(one.name for one, _ in counted),
-        not_counted=silent,
-        decisions=len(values),
+        error=f"wrong-{wrong.value.lower()}",
+        levels=len(values),
+        raw=None if says_nothing else value,
+        at_least=largest if says_nothing else None,
         is_exact=len(every) == len(values) == 1
         and all(error.actual is not None and error.is_worst for _, error in counted),
+        counted=tuple(one.name for one, _ in counted),
+        not_counted=silent,
     )
 
 

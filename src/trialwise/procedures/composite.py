@@ -137,7 +137,7 @@ def compose(
 def _bound(findings: Sequence[Finding] | None, wrong: Decision) -> float | None:
     """Bound how often findings of one kind are wrong; None where nothing is bounded."""
     bound = bound_errors(list_finding_parts(findings or ()), wrong)
-    return None if bound is None else bound.value
+    return None if bound is None else bound.raw
 
 
 # --- Decisions that the trials after them contradict: they are withdrawn, and none is made --------

@@ -145,7 +145,7 @@ def _horizon(plan: Plan, verdict: Verdict) -> float | None:
     if runs is None or verdict.decision is None:
         return None
     bound = bound_plans([plan], Decision.FAIL)
-    together = 1 if bound is None or bound.value is None else bound.value * runs
+    together = 1 if bound is None or bound.raw is None else bound.raw * runs
     return together if together < 1 else None
 
 

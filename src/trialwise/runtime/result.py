@@ -11,7 +11,8 @@ from typing import Any, TextIO
 from trialwise.model import RunRecord, Verdict
 from trialwise.model.codec import to_plain
 from trialwise.model.trial import NOT_MEASURED, Trial
-from trialwise.pages.suite_totals import SuiteEnvelope, bound_suite_errors
+from trialwise.pages.suite_totals import bound_suite_errors
+from trialwise.procedures.chances import ErrorBound
 from trialwise.procedures.composite import combine
 from trialwise.renderers.capabilities import Capabilities, read_capabilities
 from trialwise.runtime.frames import Library, RunFrame, run_frame
@@ -174,7 +175,7 @@ class SuiteResult(_Shown):
         return self.decision is Decision.PASS
 
     @property
-    def envelopes(self) -> tuple[SuiteEnvelope, ...]:
+    def envelopes(self) -> tuple[ErrorBound, ...]:
         """The across-suite bounds on a wrong verdict, by kind of error (companion §7.3)."""
         return bound_suite_errors(one.verdict for one in self.results.values())
 
