@@ -84,7 +84,7 @@ def _rendered(shape: str) -> str:
     if shape == "suite":
         return render_html([SHAPES[name]() for name in SUITE], title="Nightly")
     if shape == "plan":
-        question = SequentialQuestion(required_rate=0.9, alternative_rate=0.8, max_trials=50)
+        question = SequentialQuestion(rate=0.9, alternative=0.8, max_trials=50)
         return render_document(build_sizing_page(plan_sequential(question)))
     if shape == "comparison":
         return Comparison(compared_arms.verdict(), compared_arms.arms()).render("html")

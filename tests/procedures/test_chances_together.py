@@ -61,7 +61,7 @@ def test_the_share_of_open_runs_of_several_criteria_is_the_runs_own() -> None:
     from trialwise.procedures.sizing.sequential_sizing import SequentialQuestion, plan_sequential
 
     question = SequentialQuestion(
-        required_rate=0.9, alternative_rate=0.8, confidence=0.95, power=0.8, max_trials=50,
+        rate=0.9, alternative=0.8, confidence=0.95, power=0.8, max_trials=50,
         criteria=5,
     )  # fmt: skip
     assert share_open_runs(plan_sequential(question), 0.9) == pytest.approx(0.374, abs=5e-4)

@@ -23,7 +23,7 @@ from trialwise.stats.paired_rules import plan_paired_rule
 
 
 def asking(**given: Any) -> PairedSizingQuestion:
-    return PairedSizingQuestion(**{"rates": (0.8, 0.9), **given})
+    return PairedSizingQuestion(**{"expect": (0.8, 0.9), **given})
 
 
 def mcnemar_chances(pairs: int, only_a: float, only_b: float, level: float) -> tuple[float, float]:
@@ -46,7 +46,7 @@ def test_chances_of_a_fixed_size_are_those_of_the_sign_test(
     rates: tuple[float, float], tests: int
 ) -> None:
     """For independent arms, at the level that each of several tests has."""
-    (method,) = plan_pairs(asking(rates=rates, pairs=40, tests=tests)).methods
+    (method,) = plan_pairs(asking(expect=rates, pairs=40, tests=tests)).methods
 
     for row in method.rows:
         only_a, only_b = row.control * (1 - row.candidate), row.candidate * (1 - row.control)
@@ -96,7 +96,7 @@ def test_chances_of_the_sequential_rule_are_those_of_its_walk() -> None:
 @pytest.mark.parametrize("rates", [(0.5, 0.9), (0.9, 0.5), (0.6, 0.95)])
 def test_a_fixed_size_is_the_smallest_with_the_power(rates: tuple[float, float]) -> None:
     """One pair fewer has less power, by the sum of this test."""
-    pairs = find_fixed_pairs(asking(rates=rates))
+    pairs = find_fixed_pairs(asking(expect=rates))
     assert pairs is not None
     only_a, only_b = rates[0] * (1 - rates[1]), rates[1] * (1 - rates[0])
     here, before = (max(mcnemar_chances(n, only_a, only_b, 0.05)) for n in (pairs, pairs - 1))
@@ -111,7 +111,7 @@ def test_a_fixed_size_is_the_smallest_with_the_power(rates: tuple[float, float])
 )
 def test_the_usual_case_takes_215_pairs_or_fewer_than_136_in_sequence() -> None:
     """80 % against 90 %, independent arms: the figures that a comparison has to meet."""
-    sequential, fixed = plan_pairs(PairedSizingQuestion(rates=(0.8, 0.9))).methods
+    sequential, fixed = plan_pairs(PairedSizingQuestion(expect=(0.8, 0.9))).methods
 
     assert fixed.most_pairs == 215
     assert sequential.expected.mean_pairs < 136
@@ -125,7 +125,7 @@ def test_fixed_sizes_hold_at_each_discordance_and_one_pair_fewer_falls_short(
     rates: tuple[float, float],
 ) -> None:
     """From arms of which one fails wherever the other does, to arms with nothing in common."""
-    plan = plan_pairs(asking(rates=rates, pairs=10))
+    plan = plan_pairs(asking(expect=rates, pairs=10))
 
     assert ["least", "halfway", "independent"] == [one.kind for one in plan.disagreements]
     assert [0.1, 0.18, 0.26] == pytest.approx([one.discordance for one in plan.disagreements])
@@ -163,7 +163,7 @@ def test_a_known_discordance_takes_the_place_of_independence() -> None:
 
 def test_a_margin_is_planned_by_its_own_rules() -> None:
     """The chances of the fixed size are a sum over all tables of what the rule says of each."""
-    question = PairedSizingQuestion(question="not-worse", margin=0.3, rates=(0.8, 0.8))
+    question = PairedSizingQuestion(question="not-worse", margin=0.3, expect=(0.8, 0.8))
     sequential, fixed = plan_pairs(question).methods
     pairs = fixed.most_pairs
     assert pairs is not None
@@ -198,7 +198,7 @@ def test_simulated_chances_agree_with_enumerated_ones() -> None:
 @pytest.mark.slow
 def test_a_small_margin_is_simulated_and_says_so() -> None:
     """Its rule has thousands of pairs, and a fixed size is not looked for."""
-    plan = plan_pairs(PairedSizingQuestion(question="not-worse", margin=0.03, rates=(0.9, 0.9)))
+    plan = plan_pairs(PairedSizingQuestion(question="not-worse", margin=0.03, expect=(0.9, 0.9)))
     (only,) = plan.methods
     page = " ".join(render_document_text(build_sizing_page(plan)).split())
 
@@ -210,8 +210,8 @@ def test_a_small_margin_is_simulated_and_says_so() -> None:
 @pytest.mark.parametrize(
     ("given", "argument"),
     [
-        ({"rates": (0.8, 0.8)}, "rates"),
-        ({"rates": (0.8, 1.0)}, "rates"),
+        ({"expect": (0.8, 0.8)}, "expect"),
+        ({"expect": (0.8, 1.0)}, "expect"),
         ({"question": "not-worse"}, "margin"),
         ({"question": "equivalent"}, "margin"),
         ({"margin": 0.1}, "margin"),

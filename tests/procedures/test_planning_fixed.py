@@ -40,7 +40,7 @@ from trialwise.stats.unconditional import boschloo
 
 @cache
 def compliance() -> CompliancePlan:
-    return plan_compliance(ComplianceQuestion(required_rate=0.95, better_rate=0.97))
+    return plan_compliance(ComplianceQuestion(rate=0.95, better=0.97))
 
 
 def exact_compliance(n: int) -> tuple[int, float, float]:
@@ -119,8 +119,8 @@ def test_the_compliance_curve_is_the_power_of_its_designs() -> None:
 @pytest.mark.slow
 def test_trials_that_could_never_pass_are_refused() -> None:
     """40 perfect trials do not show 95 % under any rule; 55 do under one."""
-    forty = plan_compliance(ComplianceQuestion(required_rate=0.95, better_rate=0.97, trials=40))
-    more = plan_compliance(ComplianceQuestion(required_rate=0.95, better_rate=0.97, trials=55))
+    forty = plan_compliance(ComplianceQuestion(rate=0.95, better=0.97, trials=40))
+    more = plan_compliance(ComplianceQuestion(rate=0.95, better=0.97, trials=55))
 
     assert forty.refusal is Refusal.COMPLIANCE_INFEASIBLE
     assert more.refusal is None
@@ -132,9 +132,7 @@ def test_trials_that_could_never_pass_are_refused() -> None:
 
 @cache
 def regression() -> RegressionPlan:
-    return plan_regression(
-        RegressionQuestion(baseline_successes=951, baseline_trials=1000, drop=0.03)
-    )
+    return plan_regression(RegressionQuestion(baseline=(951, 1000), drop=0.03))
 
 
 def boschloo_cutoff(k: int, nb: int, n: int) -> int:
@@ -154,7 +152,7 @@ def fisher_cutoff(k: int, nb: int, n: int) -> int:
 @pytest.mark.slow
 def test_the_regression_size_holds_and_is_the_smallest_that_does() -> None:
     """One trial fewer falls short; from there to the baseline's size none does."""
-    question = RegressionQuestion(baseline_successes=180, baseline_trials=200, drop=0.1)
+    question = RegressionQuestion(baseline=(180, 200), drop=0.1)
     size = plan_regression(question).exact
 
     def power(n: int) -> float:
@@ -228,9 +226,7 @@ def test_the_smallest_drop_a_baseline_can_show() -> None:
 
 def test_a_baseline_too_small_is_refused_with_a_way_out() -> None:
     """A drop of 2 points needs larger runs, and 1000 trials fall short by their own power."""
-    plan = plan_regression(
-        RegressionQuestion(baseline_successes=951, baseline_trials=1000, drop=0.02)
-    )
+    plan = plan_regression(RegressionQuestion(baseline=(951, 1000), drop=0.02))
 
     assert plan.refusal is Refusal.BASELINE_TOO_SMALL
     assert sp.binom.cdf(fisher_cutoff(951, 1000, 1000) - 1, 1000, 0.931) < 0.8
@@ -242,10 +238,8 @@ def test_a_baseline_too_small_is_refused_with_a_way_out() -> None:
 @pytest.mark.slow
 def test_other_refusals() -> None:
     """No success to degrade from; a test larger than its baseline is none."""
-    nothing = plan_regression(RegressionQuestion(baseline_successes=0, baseline_trials=50))
-    larger = plan_regression(
-        RegressionQuestion(baseline_successes=480, baseline_trials=500, drop=0.1, trials=600)
-    )
+    nothing = plan_regression(RegressionQuestion(baseline=(0, 50)))
+    larger = plan_regression(RegressionQuestion(baseline=(480, 500), drop=0.1, trials=600))
 
     assert nothing.refusal is Refusal.ZERO_BASELINE
     assert isinstance(nothing.detectable_drop, Undefined)
@@ -268,7 +262,7 @@ def test_latency_minimums() -> None:
 
 def test_ranks_against_a_baseline() -> None:
     """935 latencies judge 192 by number 911 (beta-binomial), bound the percentile by 900."""
-    row = plan_latency(LatencyQuestion(baseline_trials=935, trials=192)).rows[0]
+    row = plan_latency(LatencyQuestion(baseline=935, trials=192)).rows[0]
 
     assert row.baseline is not None
     assert row.baseline.rank == int(sp.binom.ppf(0.95, 935, 0.95)) + 1
@@ -284,7 +278,7 @@ def test_ranks_against_a_baseline() -> None:
 
 def test_exceedances_over_the_baselines_percentile() -> None:
     """The fewest test latencies above number 889 that chance explains in at most 5 % of runs."""
-    row = plan_latency(LatencyQuestion(baseline_trials=935, trials=192)).rows[0]
+    row = plan_latency(LatencyQuestion(baseline=935, trials=192)).rows[0]
 
     assert row.exceedance is not None
     sizes = [sp.betabinom.cdf(192 - m, 192, 889, 47) for m in range(193)]
@@ -311,7 +305,7 @@ def test_an_explicit_limit_counts_latencies_within() -> None:
 def test_a_baseline_too_small_for_the_test_names_the_size_it_takes() -> None:
     """The smallest baseline whose largest latency judges the test, by the beta-binomial."""
     row = plan_latency(
-        LatencyQuestion(percentiles=(0.99,), baseline_trials=400, trials=200, success_rate=0.8)
+        LatencyQuestion(percentiles=(0.99,), baseline=400, trials=200, success_rate=0.8)
     ).rows[0]
 
     assert row.precedence is not None
@@ -428,7 +422,7 @@ def test_a_drop_too_small_for_any_size_has_no_size() -> None:
 PLANS: list[tuple[str, Callable[[], SizingPlan]]] = [
     ("compliance", compliance),
     ("regression", regression),
-    ("latency", lambda: plan_latency(LatencyQuestion(baseline_trials=10, trials=5))),
+    ("latency", lambda: plan_latency(LatencyQuestion(baseline=10, trials=5))),
     ("precision", precision),
 ]
 
@@ -443,15 +437,15 @@ def test_every_plan_is_json(form: str, make: Callable[[], SizingPlan]) -> None:
 
 
 REFUSED: list[tuple[str, Callable[..., object], dict[str, Any]]] = [
-    ("required_rate", ComplianceQuestion, {"required_rate": 1.0, "better_rate": 0.97}),
-    ("better_rate", ComplianceQuestion, {"required_rate": 0.95, "better_rate": 0.95}),
-    ("trials", ComplianceQuestion, {"required_rate": 0.9, "better_rate": 0.95, "trials": 0}),
+    ("required_rate", ComplianceQuestion, {"rate": 1.0, "better": 0.97}),
+    ("better", ComplianceQuestion, {"rate": 0.95, "better": 0.95}),
+    ("trials", ComplianceQuestion, {"rate": 0.9, "better": 0.95, "trials": 0}),
     ("margin", PrecisionQuestion, {"rate": 0.9, "margin": 0.5}),
     ("margin", PrecisionQuestion, {"rate": 0.9, "margin": 1e-6}),
     ("rate", PrecisionQuestion, {"rate": 1.0, "margin": 0.1}),
-    ("drop", RegressionQuestion, {"baseline_successes": 5, "baseline_trials": 50, "drop": 0.2}),
-    ("baseline_successes", RegressionQuestion, {"baseline_successes": 5, "baseline_trials": 4}),
-    ("baseline_trials", RegressionQuestion, {"baseline_successes": 5, "baseline_trials": 10**6}),
+    ("drop", RegressionQuestion, {"baseline": (5, 50), "drop": 0.2}),
+    ("baseline_successes", RegressionQuestion, {"baseline": (5, 4)}),
+    ("baseline_trials", RegressionQuestion, {"baseline": (5, 10**6)}),
     ("percentiles", LatencyQuestion, {"percentiles": (0.97,)}),
     ("success_rate", LatencyQuestion, {"success_rate": 0.0}),
     ("limit_s", LatencyQuestion, {"limit_s": -1.0}),

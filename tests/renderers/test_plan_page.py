@@ -27,34 +27,25 @@ from trialwise.procedures.sizing.regression_sizing import (
     plan_regression,
 )
 from trialwise.procedures.sizing.sequential_sizing import SequentialQuestion, plan_sequential
-from trialwise.procedures.sizing.sizing_base import Prices, SizingPlan
+from trialwise.procedures.sizing.sizing_base import SizingPlan
 from trialwise.renderers.html.page_frame import render_document as render_plan_html
 
 NASTY = "<script>alert('x')</script> & \"quoted\""
 
 
 def sequential() -> SizingPlan:
-    prices = Prices(trial_usd=0.02, trial_s=3)
     return plan_sequential(
         SequentialQuestion(
-            required_rate=0.9, alternative_rate=0.8, max_trials=50, concurrency=4, prices=prices
+            rate=0.9, alternative=0.8, max_trials=50, concurrency=4, trial_usd=0.02, trial_s=3
         )
     )
 
 
 FORMS: list[tuple[str, Callable[[], SizingPlan]]] = [
     ("rate", sequential),
-    (
-        "compliance",
-        lambda: plan_compliance(ComplianceQuestion(required_rate=0.95, better_rate=0.98)),
-    ),
-    (
-        "regression",
-        lambda: plan_regression(
-            RegressionQuestion(baseline_successes=190, baseline_trials=200, drop=0.1)
-        ),
-    ),
-    ("latency", lambda: plan_latency(LatencyQuestion(baseline_trials=300, trials=100))),
+    ("compliance", lambda: plan_compliance(ComplianceQuestion(rate=0.95, better=0.98))),
+    ("regression", lambda: plan_regression(RegressionQuestion(baseline=(190, 200), drop=0.1))),
+    ("latency", lambda: plan_latency(LatencyQuestion(baseline=300, trials=100))),
     ("precision", lambda: plan_precision(PrecisionQuestion(rate=0.9, margin=0.05))),
 ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache, partial
 from textwrap import dedent
+from typing import Any
 
 import pytest
 
@@ -29,12 +30,8 @@ from trialwise.procedures.sizing.regression_sizing import (
     plan_latency,
     plan_regression,
 )
-from trialwise.procedures.sizing.sequential_sizing import (
-    Correction,
-    SequentialQuestion,
-    plan_sequential,
-)
-from trialwise.procedures.sizing.sizing_base import Prices, SizingPlan
+from trialwise.procedures.sizing.sequential_sizing import SequentialQuestion, plan_sequential
+from trialwise.procedures.sizing.sizing_base import SizingPlan
 from trialwise.renderers.capabilities import Capabilities
 from trialwise.renderers.document_text import render_document_text
 from trialwise.stats.sequential import SequentialDesign
@@ -125,70 +122,50 @@ def test_a_table_too_wide_is_cut_into_strips() -> None:
 # --- Every form -------------------------------------------------------------------------------
 
 
-PRICES = Prices(trial_usd=0.02, trial_s=3)
+PRICES: dict[str, Any] = {"trial_usd": 0.02, "trial_s": 3.0}
 
 PLANS: dict[str, Callable[[], SizingPlan]] = {
     "fifty": partial(
-        plan_sequential,
-        SequentialQuestion(required_rate=0.9, alternative_rate=0.8, max_trials=50, prices=PRICES),
+        plan_sequential, SequentialQuestion(rate=0.9, alternative=0.8, max_trials=50, **PRICES)
     ),
     "many": partial(
         plan_sequential,
         SequentialQuestion(
-            required_rate=0.95,
-            alternative_rate=0.8,
+            rate=0.95,
+            alternative=0.8,
             criteria=3,
-            correction=Correction.BONFERRONI,
+            correction="bonferroni",
             concurrency=8,
-            prices=Prices(trial_usd=1234.5, trial_s=4000),
+            trial_usd=1234.5,
+            trial_s=4000,
         ),
     ),
     "uncorrected": partial(
-        plan_sequential,
-        SequentialQuestion(required_rate=0.8, alternative_rate=0.5, criteria=3, batch=5),
+        plan_sequential, SequentialQuestion(rate=0.8, alternative=0.5, criteria=3, batch=5)
     ),
-    "compliance": partial(
-        plan_compliance, ComplianceQuestion(required_rate=0.95, better_rate=0.97, prices=PRICES)
-    ),
-    "infeasible": partial(
-        plan_compliance, ComplianceQuestion(required_rate=0.95, better_rate=0.97, trials=40)
-    ),
-    "fifty-five": partial(
-        plan_compliance, ComplianceQuestion(required_rate=0.95, better_rate=0.97, trials=55)
-    ),
+    "compliance": partial(plan_compliance, ComplianceQuestion(rate=0.95, better=0.97, **PRICES)),
+    "infeasible": partial(plan_compliance, ComplianceQuestion(rate=0.95, better=0.97, trials=40)),
+    "fifty-five": partial(plan_compliance, ComplianceQuestion(rate=0.95, better=0.97, trials=55)),
     "asked": partial(
-        plan_regression,
-        RegressionQuestion(baseline_successes=951, baseline_trials=1000, drop=0.03, trials=100),
+        plan_regression, RegressionQuestion(baseline=(951, 1000), drop=0.03, trials=100)
     ),
-    "too close": partial(
-        plan_compliance, ComplianceQuestion(required_rate=0.95, better_rate=0.9501)
-    ),
-    "regression": partial(
-        plan_regression, RegressionQuestion(baseline_successes=951, baseline_trials=1000, drop=0.03)
-    ),
-    "small baseline": partial(
-        plan_regression, RegressionQuestion(baseline_successes=951, baseline_trials=1000, drop=0.02)
-    ),
-    "no success": partial(
-        plan_regression, RegressionQuestion(baseline_successes=0, baseline_trials=9)
-    ),
-    "perfect": partial(
-        plan_regression, RegressionQuestion(baseline_successes=60, baseline_trials=60, trials=70)
-    ),
+    "too close": partial(plan_compliance, ComplianceQuestion(rate=0.95, better=0.9501)),
+    "regression": partial(plan_regression, RegressionQuestion(baseline=(951, 1000), drop=0.03)),
+    "small baseline": partial(plan_regression, RegressionQuestion(baseline=(951, 1000), drop=0.02)),
+    "no success": partial(plan_regression, RegressionQuestion(baseline=(0, 9))),
+    "perfect": partial(plan_regression, RegressionQuestion(baseline=(60, 60), trials=70)),
     "latency": partial(plan_latency, LatencyQuestion()),
-    "baseline": partial(plan_latency, LatencyQuestion(baseline_trials=935, trials=192)),
+    "baseline": partial(plan_latency, LatencyQuestion(baseline=935, trials=192)),
     "saturated": partial(
-        plan_latency, LatencyQuestion(percentiles=(0.95, 0.99), baseline_trials=20, trials=50)
+        plan_latency, LatencyQuestion(percentiles=(0.95, 0.99), baseline=20, trials=50)
     ),
     "limit": partial(plan_latency, LatencyQuestion(trials=100, limited=True, limit_s=0.5)),
     "no success expected": partial(
-        plan_latency, LatencyQuestion(trials=1, success_rate=0.5, baseline_trials=10)
+        plan_latency, LatencyQuestion(trials=1, success_rate=0.5, baseline=10)
     ),
     "precision": partial(plan_precision, PrecisionQuestion(rate=0.95, margin=0.02, trials=100)),
     "fine": partial(plan_precision, PrecisionQuestion(rate=0.95, margin=0.0025)),
-    "compare": partial(
-        plan_pairs, PairedSizingQuestion(rates=(0.9, 0.85), pairs=200, prices=PRICES)
-    ),
+    "compare": partial(plan_pairs, PairedSizingQuestion(expect=(0.9, 0.85), pairs=200, **PRICES)),
 }
 
 
@@ -369,7 +346,7 @@ def test_the_rule_of_the_fifty_trial_design() -> None:
 @pytest.mark.slow
 def test_a_long_rule_is_shortened_and_kept_whole_for_a_browser() -> None:
     """The beginning and the end in the terminal, all of it in the details."""
-    question = SequentialQuestion(required_rate=0.9, alternative_rate=0.8)
+    question = SequentialQuestion(rate=0.9, alternative=0.8)
     blocks = build_sizing_page(plan_sequential(question)).blocks
     rule = next(one for one in blocks if isinstance(one, Section))
 

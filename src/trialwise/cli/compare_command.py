@@ -33,8 +33,13 @@ def show_plan(chosen: LiveArms, asked: dict[str, Any], given: dict[str, Any]) ->
     more: dict[str, Any] = {}
     notes: Sequence[str] = ()
     if given["question"] == "best":
-        wanted = {one: asked[one] for one in ("smallest_difference", "confidence", "break_ties")}
-        sized = {"max_rounds": asked["max_trials"] or 1000, "rates": given["expect"] or ()}
+        wanted: Any = {
+            one: asked[one] for one in ("smallest_difference", "confidence", "break_ties")
+        }
+        sized: dict[str, Any] = {
+            "max_rounds": asked["max_trials"] or 1000,
+            "rates": given["expect"] or (),
+        }
         answer = plan_choice(len(chosen.arms), **wanted, **sized)
     else:
         answer, found = plan_arms(chosen, asked)

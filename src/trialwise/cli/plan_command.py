@@ -22,9 +22,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 #: What a question calls its parts, as its user writes them; the others are named alike.
 _OPTIONS = {
     "required_rate": "RATE",
-    "alternative_rate": "--alternative",
-    "expected_rate": "--expect",
-    "better_rate": "--expect",
+    "better": "--expect",
     "baseline_successes": "--baseline",
     "baseline_trials": "--baseline",
     "percentiles": "--percentile",

@@ -275,8 +275,8 @@ def _level(percentile: float) -> str:
 
 def _list_latency_facts(question: sizing.LatencyQuestion) -> Iterator[tuple[str, str]]:
     yield "confidence", f"{as_percent(question.confidence)}, one-sided"
-    if question.baseline_trials is not None:
-        yield "baseline", f"{question.baseline_trials} latencies of successful trials"
+    if question.baseline is not None:
+        yield "baseline", f"{question.baseline} latencies of successful trials"
     if question.success_rate < 1:
         yield "success rate", as_percent(question.success_rate)
     if question.trials is not None:
@@ -346,9 +346,9 @@ def _list_latency_blocks(plan: sizing.LatencyPlan) -> Iterator[Block]:
         f"true percentile in at least {as_percent(question.confidence)} of runs."
     )
     yield build_table("Fewest successful trials", plan.rows, *columns, notes=(note,))
-    if question.baseline_trials is not None:
+    if question.baseline is not None:
         yield _tabulate_baseline(plan)
-    if question.expected_trials and (question.limited or question.baseline_trials is None):
+    if question.expected_trials and (question.limited or question.baseline is None):
         yield _tabulate_limits(plan)
     yield _chart_latency(plan)
 

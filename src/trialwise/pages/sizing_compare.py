@@ -45,7 +45,7 @@ def build_pairs_page(plan: PairedPlan) -> Document:
     """Build the plan of a comparison as a page."""
     question = plan.question
     rates = "control {}, candidate {}".format(*map(as_percent, question.expected))
-    source = "expected" if question.rates is not None else "assumed, since none are expected"
+    source = "expected" if question.expect is not None else "assumed, since none are expected"
     wrong = f"in at most {as_percent(question.alpha / 2)} of runs each way"
     facts = [("rates", f"{rates}, {source}"), ("a wrong statement", wrong)]
     if question.tests > 1:

@@ -18,7 +18,7 @@ from trialwise.stats.result_types import Undefined
 def build_compliance_page(plan: sizing.CompliancePlan) -> Document:
     """Build the compliance plan as a page."""
     question, trials = plan.question, plan.question.trials
-    required, better = as_percent(question.required_rate), as_percent(question.better_rate)
+    required, better = as_percent(question.rate), as_percent(question.better_rate)
     facts = [
         ("required", f"{required}; PASS there in at most {as_percent(question.alpha)} of runs"),
         ("hoped for", f"{better}; PASS there in at least {as_percent(question.power)} of runs"),
@@ -149,9 +149,9 @@ def _list_compliance_notes(plan: sizing.CompliancePlan, required: str) -> Iterat
 def _tabulate_losses(plan: sizing.CompliancePlan, margin: float) -> Table:
     """Tabulate the other sizing: trials that find a loss, by the normal formula and exactly."""
     question = plan.question
-    lower = float(as_written(question.required_rate) - as_written(margin))
-    required, lost = as_percent(question.required_rate), as_percent(lower)
-    written = question.required_rate, margin, question.alpha, question.power
+    lower = float(as_written(question.rate) - as_written(margin))
+    required, lost = as_percent(question.rate), as_percent(lower)
+    written = question.rate, margin, question.alpha, question.power
     # A suite file writes 5%, where a page leaves a space before the sign.
     at_least, below, alpha, power = (as_percent(one).replace(" ", "") for one in written)
     return build_table(
@@ -186,7 +186,7 @@ def _chart_compliance(plan: sizing.CompliancePlan) -> Chart:
         "true rate",
         "P(PASS)",
         [(name, [(at.rate, at.passes[i]) for at in plan.curve]) for i, name in enumerate(names)],
-        guides=pages.guide_rates(plan.question.required_rate, plan.question.better_rate),
+        guides=pages.guide_rates(plan.question.rate, plan.question.better_rate),
     )
 
 

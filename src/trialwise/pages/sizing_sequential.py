@@ -47,15 +47,15 @@ _SHARED = (
 def build_sequential_page(plan: sizing.SequentialPlan, *, short: bool = False) -> Document:
     """Build the ways to ask side by side; the whole page adds the methods with a margin."""
     question = plan.question
-    asks = "" if short and question.expected_rate is not None else _ASK_EXPECTED
+    asks = "" if short and question.expect is not None else _ASK_EXPECTED
     about = (
         f"At a lower rate than PASS shows, PASS happens in at most {as_level(question.alpha)} of "
         f"runs. Trials on average and at most. {asks}-v adds the rule in counts, the other methods "
         "and charts."
     )
-    expected = question.expected_rate or expect_half(question.required_rate)
+    expected = question.expect or expect_half(question.rate)
     choices = build_choices(plan.choices, expected, advice=about if short else _ABOUT_CHOICES)
-    title = f"is the rate at least {as_percent(question.required_rate)}?"
+    title = f"is the rate at least {as_percent(question.rate)}?"
     # Somebody who set a margin or a limit asks about that design, and not which way to ask.
     if short and _is_usual(question):
         return make_page(title, (), "", (choices,))
@@ -65,13 +65,12 @@ def build_sequential_page(plan: sizing.SequentialPlan, *, short: bool = False) -
 
 def _is_usual(question: sizing.SequentialQuestion) -> bool:
     """Return whether the user left the design open, so that choices are worth showing."""
-    required = question.required_rate
-    return question == sizing.SequentialQuestion(
-        required_rate=required,
-        alternative_rate=default_alternative(required),
-        expected_rate=question.expected_rate,
+    return replace(question, alternative=question.alternative_rate) == sizing.SequentialQuestion(
+        question.rate,
+        alternative=default_alternative(question.rate),
+        expect=question.expect,
         confidence=question.confidence,
-        prices=replace(question.prices, trial_s=None),
+        trial_usd=question.trial_usd,
     )
 
 
@@ -80,7 +79,7 @@ def _is_usual(question: sizing.SequentialQuestion) -> bool:
 
 def _list_facts(plan: sizing.SequentialPlan) -> Iterator[tuple[str, str]]:
     question = plan.question
-    good, bad = as_percent(question.required_rate), as_percent(question.alternative_rate)
+    good, bad = as_percent(question.rate), as_percent(question.alternative_rate)
     alpha, beta = as_level(question.alpha), as_level(question.beta)
     yield "good", f"a rate of {good} or more: FAIL in at most {alpha} of runs"
     yield "bad", f"a rate of {bad} or less: PASS in at most {beta} of runs"
@@ -104,7 +103,7 @@ def _list_facts(plan: sizing.SequentialPlan) -> Iterator[tuple[str, str]]:
 def _word_criteria(question: sizing.SequentialQuestion) -> str:
     each, together = as_level(question.alpha), as_level(question.family_alpha)
     start = f"{question.criteria} on the same trials, each at {each}"
-    if question.correction is sizing.Correction.BONFERRONI:
+    if question.correction == "bonferroni":
         return f"{start} (bonferroni): a run of good ones FAILs at most {together} of the time"
     most = as_level(min(1.0, question.criteria * question.alpha))
     return (
@@ -116,7 +115,7 @@ def _word_criteria(question: sizing.SequentialQuestion) -> str:
 def _recommend(plan: sizing.SequentialPlan) -> str:
     best, question, short = plan.recommendation, plan.question, plan.shortfall
     low, _, high, _ = best.expectations
-    good, bad = as_percent(question.required_rate), as_percent(question.alternative_rate)
+    good, bad = as_percent(question.rate), as_percent(question.alternative_rate)
     several = question.criteria > 1
     run = f" for a run of {question.criteria} criteria" if several else ""
     costs = [list_costs(question.prices, at.started.mean, at.rounds.mean) for at in (high, low)]
@@ -127,7 +126,7 @@ def _recommend(plan: sizing.SequentialPlan) -> str:
         f"{f' ({told})' if told else ''}"
     )
     if short is not None:
-        rates = question.required_rate, question.alternative_rate
+        rates = question.rate, question.alternative_rate
         at_good, at_bad = (_as_share(share_open_runs(plan, rate)) for rate in rates)
         rules = ("of one criterion " if several else "") + "no rule leaves fewer than"
         return (
@@ -231,7 +230,7 @@ def _tabulate_run(plan: sizing.SequentialPlan, rates: Sequence[str]) -> Iterator
 
 def _tabulate_errors(plan: sizing.SequentialPlan) -> Table:
     question = plan.question
-    good, bad = as_percent(question.required_rate), as_percent(question.alternative_rate)
+    good, bad = as_percent(question.rate), as_percent(question.alternative_rate)
     promised = ("promised", f"≤ {as_level(question.alpha)}", f"≤ {as_level(question.beta)}")
     rows = [
         _make_row(
@@ -326,7 +325,7 @@ def _write_time(value: Spread | None) -> str:
 
 def _chart_verdicts(plan: sizing.SequentialPlan) -> charts.Chart:
     best = plan.recommendation
-    low, high = plan.question.alternative_rate, plan.question.required_rate
+    low, high = plan.question.alternative_rate, plan.question.rate
     return charts.chart_shares(
         f"Verdicts of the {NAMES[best.method]} design, by true rate",
         f"Shares of runs that end PASS, INCONCLUSIVE and FAIL, stacked. At {as_percent(high)} "
@@ -369,5 +368,5 @@ def _chart_trials(plan: sizing.SequentialPlan) -> charts.Chart:
             for bound in bounds
             if low <= bound.rate <= high
         ],
-        guides=guide_rates(plan.question.alternative_rate, plan.question.required_rate),
+        guides=guide_rates(plan.question.alternative_rate, plan.question.rate),
     )

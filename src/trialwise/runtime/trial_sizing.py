@@ -14,47 +14,45 @@ Nothing is run. Every function returns a `SizingAnswer`, which shows itself like
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, TextIO, TypeAlias, TypedDict, Unpack
+from functools import wraps
+from typing import Any, Literal, ParamSpec, TextIO, TypeAlias, TypedDict, TypeVar, Unpack
 
 from trialwise.decimals import as_written, complement
 from trialwise.documents.charts import Chart
 from trialwise.errors import InvalidArgument
 from trialwise.pages.sizing import build_sizing_page
-from trialwise.procedures.sizing import comparison_sizing, fixed_sizing, paired_sizing
-from trialwise.procedures.sizing import regression_sizing as measured_sizing
-from trialwise.procedures.sizing import sequential_sizing as sizing
-from trialwise.procedures.sizing.sizing_base import Prices, SizingPlan, expect_half
+from trialwise.procedures.sizing import (
+    comparison_sizing,
+    fixed_sizing,
+    paired_sizing,
+    regression_sizing,
+    sequential_sizing,
+)
+from trialwise.procedures.sizing.sizing_base import SizingPlan
 from trialwise.renderers.capabilities import Capabilities, read_capabilities
 from trialwise.renderers.document_text import render_document_text
-from trialwise.stats.compliance_cutoffs import check_required_rate
-from trialwise.stats.paired import PairedQuestion
-from trialwise.stats.sequential.bound import default_alternative
 from trialwise.stores.baselines import FileDesignCache
 from trialwise.validation import require_open_rate
 
+P = ParamSpec("P")
+Q = TypeVar("Q")
 Format: TypeAlias = Literal["text", "json", "html", "svg"]
 
 
-class EstimateSettings(TypedDict, total=False):
-    """What every question may be given."""
-
-    confidence: float
-    """1 − alpha, or the confidence of the interval; 0.95 by default."""
-    trial_usd: float | None
-    """What a trial costs, in US dollars."""
-    trial_s: float | None
-    """How long a trial takes, in seconds."""
-
-
-class TestSettings(EstimateSettings, total=False):
+class TestSettings(TypedDict, total=False):
     """What every question about a test may be given."""
 
     power: float
     """1 − beta; 0.80 by default."""
+    trial_usd: float | None
+    """What a trial costs, in US dollars."""
+    trial_s: float | None
+    """How long a trial takes, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,161 +118,49 @@ class SizingAnswer:
         return render_document_text(page, Capabilities(unicode=unicode))
 
 
-def plan(
-    rate: float,
-    *,
-    alternative: float | None = None,
-    expect: float | None = None,
-    max_trials: int | None = None,
-    batch: int = 1,
-    criteria: int = 1,
-    correction: str = "none",
-    concurrency: int = 1,
-    before_search: Callable[[int], None] | None = None,
-    **settings: Unpack[TestSettings],
-) -> SizingAnswer:
-    """What does it take to show that a rate is met, if the test may stop early?
+def _ask(
+    name: str, question: Callable[P, Q], answer: Callable[[Q], SizingPlan]
+) -> Callable[P, SizingAnswer]:
+    """Make the function that asks a question: its arguments are the fields of the question.
 
     Args:
-        rate: The required rate.
-        alternative: The bad rate to tell it from; by default 10 points lower, and at least 1 %.
-        expect: The true rate at which the ways to ask are compared; by default the one with half
-            the allowed failures.
-        max_trials: Upper limit on trials; by default twice the exact fixed sample.
-        batch: Decide after every N trials.
-        criteria: How many criteria are decided on the same trials.
-        correction: How the criteria share alpha: "none" or "bonferroni".
-        concurrency: How many trials may run at once.
-        before_search: Is given the upper limit on trials before designs are searched for. With
-            more than a thousand trials the search takes a while.
-        settings: The fields of `TestSettings`.
+        name: The name of the function.
+        question: Its class, whose docstring is that of the function.
+        answer: Returns the tables that answer a question.
     """
-    # The bad rate is ten points lower by default, but at least 1 %.
-    usual = default_alternative(check_required_rate(rate))
-    question = sizing.SequentialQuestion(
-        required_rate=rate,
-        alternative_rate=usual if alternative is None else alternative,
-        expected_rate=expect,
-        max_trials=max_trials,
-        batch=batch,
-        criteria=criteria,
-        correction=sizing.Correction(correction),
-        concurrency=concurrency,
-        **_read_settings(settings),
-    )
-    # Before the search, for whoever would wonder why nothing happens for a minute.
-    if before_search is not None:
-        before_search(sizing.resolved_max_trials(question))
-    return SizingAnswer(sizing.plan_sequential(question, cache=FileDesignCache()))
+
+    @wraps(question, updated=())
+    def ask(*given: P.args, **more: P.kwargs) -> SizingAnswer:
+        return SizingAnswer(answer(question(*given, **more)))
+
+    # Help pages show the arguments of the question, and what the function returns.
+    signature = inspect.signature(question).replace(return_annotation="SizingAnswer")
+    ask.__signature__ = signature  # type: ignore[attr-defined]
+    ask.__module__, ask.__name__, ask.__qualname__ = __name__, name, name
+    return ask
 
 
-def plan_compliance(
-    rate: float,
-    *,
-    better: float | None = None,
-    margin: float | None = None,
-    trials: int | None = None,
-    **settings: Unpack[TestSettings],
-) -> SizingAnswer:
-    """How many trials, fixed beforehand, show that a rate is met?
-
-    Args:
-        rate: The required rate.
-        better: The true rate that you hope for; by default midway from `rate` to 100 %.
-        margin: Also sizes a test that finds a loss of so much.
-        trials: Says what this many trials would do.
-        settings: The fields of `TestSettings`.
-    """
-    question = fixed_sizing.ComplianceQuestion(
-        required_rate=rate,
-        better_rate=expect_half(rate) if better is None else better,
-        margin=margin,
-        trials=trials,
-        **_read_settings(settings),
-    )
-    return SizingAnswer(fixed_sizing.plan_compliance(question))
-
-
-def plan_regression(
-    baseline: tuple[int, int],
-    *,
-    drop: float = 0.05,
-    trials: int | None = None,
-    threshold: float | None = None,
-    **settings: Unpack[TestSettings],
-) -> SizingAnswer:
-    """How many trials see a drop from a measured baseline?
-
-    Args:
-        baseline: Its successes and its trials, such as (951, 1000).
-        drop: The drop to see.
-        trials: Says what this many trials would do.
-        threshold: Says which false alarms a threshold of your choice implies.
-        settings: The fields of `TestSettings`.
-    """
-    question = measured_sizing.RegressionQuestion(
-        baseline_successes=baseline[0],
-        baseline_trials=baseline[1],
-        drop=drop,
-        trials=trials,
-        threshold=threshold,
-        **_read_settings(settings),
-    )
-    return SizingAnswer(measured_sizing.plan_regression(question))
-
-
-def plan_latency(
-    percentiles: Sequence[float] = (0.95,),
-    *,
-    baseline: int | None = None,
-    trials: int | None = None,
-    limited: bool = False,
-    limit_s: float | None = None,
-    success_rate: float = 1.0,
-    **settings: Unpack[EstimateSettings],
-) -> SizingAnswer:
-    """What does a claim about latency percentiles take?
-
-    Args:
-        percentiles: Of 0.5, 0.9, 0.95 and 0.99.
-        baseline: How many latencies the baseline holds.
-        trials: How many trials are planned.
-        limited: Whether an explicit limit is to be shown.
-        limit_s: That limit in seconds, if it is known; the answer does not depend on it.
-        success_rate: The share of trials that will succeed; only those have a latency.
-        settings: The fields of `EstimateSettings`.
-    """
-    question = measured_sizing.LatencyQuestion(
-        percentiles=tuple(percentiles),
-        baseline_trials=baseline,
-        trials=trials,
-        # The plan is the same for every limit: only the counts within it decide.
-        limited=limited or limit_s is not None,
-        limit_s=limit_s,
-        success_rate=success_rate,
-        **_read_settings(settings),
-    )
-    return SizingAnswer(measured_sizing.plan_latency(question))
-
-
-def plan_precision(
-    rate: float = 0.5,
-    *,
-    margin: float | None = None,
-    trials: int | None = None,
-    **settings: Unpack[EstimateSettings],
-) -> SizingAnswer:
-    """How many trials estimate a rate to within a margin, or how precise is a number of them?
-
-    Args:
-        rate: The rate that you expect.
-        margin: Half the width of the interval; may be left out where `trials` is given.
-        trials: Says what this many trials would do.
-        settings: The fields of `EstimateSettings`.
-    """
-    more = _read_settings(settings)
-    question = fixed_sizing.PrecisionQuestion(rate=rate, margin=margin, trials=trials, **more)
-    return SizingAnswer(fixed_sizing.plan_precision(question))
+plan = _ask(
+    "plan",
+    sequential_sizing.SequentialQuestion,
+    lambda asked: sequential_sizing.plan_sequential(asked, cache=FileDesignCache()),
+)
+plan_compliance = _ask(
+    "plan_compliance", fixed_sizing.ComplianceQuestion, fixed_sizing.plan_compliance
+)
+plan_regression = _ask(
+    "plan_regression", regression_sizing.RegressionQuestion, regression_sizing.plan_regression
+)
+plan_latency = _ask(
+    "plan_latency", regression_sizing.LatencyQuestion, regression_sizing.plan_latency
+)
+plan_precision = _ask("plan_precision", fixed_sizing.PrecisionQuestion, fixed_sizing.plan_precision)
+plan_pairs = _ask(
+    "plan_pairs",
+    paired_sizing.PairedSizingQuestion,
+    lambda asked: paired_sizing.plan_pairs(asked, cache=FileDesignCache()),
+)
+plan_choice = _ask("plan_choice", comparison_sizing.plan_choice, lambda found: found)
 
 
 def plan_compare(
@@ -284,6 +170,7 @@ def plan_compare(
     pairs: int | None = None,
     discordance: float | None = None,
     two_sided: bool = False,
+    confidence: float = 0.95,
     **settings: Unpack[TestSettings],
 ) -> SizingAnswer:
     """How many inputs tell two variants apart? `plan_pairs`, for B that is worse than A.
@@ -295,6 +182,7 @@ def plan_compare(
         discordance: The share of inputs on which exactly one passes; by default that of variants
             that pass independently of each other.
         two_sided: Whether to look for a difference either way, with the error shared by both.
+        confidence: 1 − alpha.
         settings: The fields of `TestSettings`.
     """
     require_open_rate("rate", rate)
@@ -303,74 +191,10 @@ def plan_compare(
     if drop >= rate:
         raise InvalidArgument("drop", drop, f"lie below the rate of A ({rate:g})")
     if not two_sided:
-        # The whole error is that of calling B worse; nobody asks whether it is better.
-        error = complement(settings.get("confidence", 0.95))
-        # A rule that looks both ways at twice the error has the error once on each side.
-        settings["confidence"] = complement(2 * error)
+        # The whole error is that of calling B worse; nobody asks whether it is better. A rule that
+        # looks both ways at twice the error has the error once on each side.
+        confidence = complement(2 * complement(confidence))
     worse = float(as_written(rate) - as_written(drop))
-    return plan_pairs((rate, worse), pairs=pairs, discordance=discordance, **settings)
-
-
-def plan_pairs(
-    expect: tuple[float, float] | None = None,
-    *,
-    question: PairedQuestion = "different",
-    margin: float | None = None,
-    discordance: float | None = None,
-    pairs: int | None = None,
-    max_pairs: int | None = None,
-    tests: int = 1,
-    arms: int = 2,
-    concurrency: int = 1,
-    **settings: Unpack[TestSettings],
-) -> SizingAnswer:
-    """How many pairs does a comparison take, and how likely is each verdict?
-
-    Args:
-        expect: The rates that you expect of the control and of the candidate.
-        question: "different", "better", "not-worse" or "equivalent".
-        margin: The margin of the question.
-        discordance: The share of pairs in which exactly one passes; by default that of arms that
-            pass independently of each other.
-        pairs: A fixed number of pairs.
-        max_pairs: Upper limit on pairs.
-        tests: Criteria times candidates, which share the level.
-        arms: How many arms there are, the control included.
-        concurrency: Number of concurrent trials.
-        settings: The fields of `TestSettings`.
-
-    >>> answer = plan_pairs((0.8, 0.9))
-    >>> [(method["name"], method["most_pairs"]) for method in answer.to_dict()["methods"]][-1]
-    ('fixed', 215)
-    """
-    asked = paired_sizing.PairedSizingQuestion(
-        rates=expect,
-        question=question,
-        margin=margin,
-        discordance=discordance,
-        pairs=pairs,
-        max_pairs=max_pairs,
-        tests=tests,
-        arms=arms,
-        concurrency=concurrency,
-        **_read_settings(settings),
+    return plan_pairs(
+        (rate, worse), pairs=pairs, discordance=discordance, confidence=confidence, **settings
     )
-    return SizingAnswer(paired_sizing.plan_pairs(asked, cache=FileDesignCache()))
-
-
-def plan_choice(arms: int = 2, **asked: Any) -> SizingAnswer:
-    """What will a choice between several arms take and say, by simulation?
-
-    Args:
-        arms: How many there are.
-        asked: The other arguments of `comparison_sizing.plan_choice`.
-    """
-    return SizingAnswer(comparison_sizing.plan_choice(arms, **asked))
-
-
-def _read_settings(settings: EstimateSettings | TestSettings) -> dict[str, Any]:
-    """Read the settings as the fields of a question, which holds the prices together."""
-    # A question holds its prices in one value, as every answer writes them together.
-    given: dict[str, Any] = {**settings}
-    prices = {name: given.pop(name, None) for name in ("trial_usd", "trial_s")}
-    return {**given, "prices": Prices(**prices)}

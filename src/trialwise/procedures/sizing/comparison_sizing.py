@@ -108,7 +108,7 @@ class ChoicePlan(SizingPlan):
 
 
 def plan_choice(
-    arms: int,
+    arms: int = 2,
     *,
     smallest_difference: float = 0.1,
     confidence: float = 0.95,
@@ -116,7 +116,7 @@ def plan_choice(
     max_rounds: int = 1000,
     rates: Sequence[float] = (),
 ) -> ChoicePlan:
-    """Forecast a choice by simulation.
+    """What will a choice between several arms take and say, by simulation?
 
     Args:
         arms: How many there are.

@@ -6,8 +6,8 @@ The normal approximation that books give stands beside the exact size, with what
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar, Literal, NamedTuple
 
 from trialwise.decimals import as_written, complement
@@ -96,27 +96,43 @@ _INTERVALS: dict[IntervalMethod, Callable[..., Interval]] = {
 # --- Showing that a required rate is met ------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ComplianceQuestion(sizing_base.PowerQuestion):
-    """How many trials show a required rate, if the service is better than it must be?"""
+    """How many trials, fixed beforehand, show that a rate is met?
 
-    required_rate: float
-    better_rate: float
-    """The true rate at which a PASS is wanted with the stated power."""
+    Args:
+        rate: The required rate.
+        better: The true rate that you hope for, at which a PASS is wanted with the stated power; by
+            default midway from `rate` to 100 %.
+        margin: Also sizes a test that finds a loss of so much.
+        trials: Says what this many trials would do.
+        confidence: 1 − alpha.
+        power: 1 − beta.
+        trial_usd: What a trial costs, in US dollars.
+        trial_s: How long a trial takes, in seconds.
+    """
+
+    rate: float
+    _: KW_ONLY
+    better: float | None = None
     margin: float | None = None
-    """The loss below the requirement that is to be found, for sizes by that loss besides."""
     trials: int | None = None
-    """A number of trials to look at besides."""
 
-    open_rates: ClassVar[str] = "confidence power margin better_rate"
+    open_rates: ClassVar[str] = "confidence power margin better"
     counts: ClassVar[str] = "trials"
+    written: ClassVar[Mapping[str, str]] = {"rate": "required_rate", "better": "better_rate"}
 
     def __post_init__(self) -> None:
-        required = compliance_cutoffs.check_required_rate(self.required_rate)
+        required = compliance_cutoffs.check_required_rate(self.rate)
         sizing_base.PowerQuestion.__post_init__(self)
         named = f"the required rate ({required:g})"
         self.require("margin", (self.margin or 0.0) < required, f"lie below {named}")
-        self.require("better_rate", self.better_rate > required, f"lie above {named}")
+        self.require("better", self.better_rate > required, f"lie above {named}")
+
+    @property
+    def better_rate(self) -> float:
+        """The rate that is hoped for."""
+        return sizing_base.expect_half(self.rate) if self.better is None else self.better
 
 
 class RuleAt(NamedTuple):
@@ -181,11 +197,11 @@ class CompliancePlan(sizing_base.SizingPlan):
 def plan_compliance(question: ComplianceQuestion) -> CompliancePlan:
     """Exact and approximate sizes for a compliance run.
 
-    >>> plan = plan_compliance(ComplianceQuestion(required_rate=0.95, better_rate=0.97))
+    >>> plan = plan_compliance(ComplianceQuestion(0.95, better=0.97))
     >>> plan.size_of("exact").required.design.trials, plan.normal.required_trials
     (694, 631)
     """
-    required, better = as_written(question.required_rate), as_written(question.better_rate)
+    required, better = as_written(question.rate), as_written(question.better_rate)
     # Seen from the failures the better rate is a drop, which the formula is written for.
     normal = rate_sizing.normal_sizing(
         float(1 - required), float(better - required), alpha=question.alpha, power=question.power
@@ -209,13 +225,13 @@ def plan_compliance(question: ComplianceQuestion) -> CompliancePlan:
         curve=tuple(
             CompliancePoint(rate, tuple(design.power(rate) for design in drawn)) for rate in rates
         ),
-        losses=size_losses(question.required_rate, question.margin, question.alpha, question.power),
+        losses=size_losses(question.rate, question.margin, question.alpha, question.power),
     )
 
 
 def _rule_size(question: ComplianceQuestion, rule: Rule) -> RuleSize:
     sizing = rate_sizing.compliance_sizing(
-        question.required_rate,
+        question.rate,
         alternative_rate=question.better_rate,
         alpha=question.alpha,
         power=question.power,
@@ -225,7 +241,7 @@ def _rule_size(question: ComplianceQuestion, rule: Rule) -> RuleSize:
     return RuleSize(
         rule=rule,
         minimum_trials=compliance_cutoffs.minimum_trials(
-            question.required_rate, alpha=question.alpha, rule=rule
+            question.rate, alpha=question.alpha, rule=rule
         ),
         first_crossing=sizing.first_crossing,
         required=None if trials is None else _rule_at(question, rule, trials),
@@ -235,7 +251,7 @@ def _rule_size(question: ComplianceQuestion, rule: Rule) -> RuleSize:
 def _rule_at(question: ComplianceQuestion, rule: Rule, trials: int | None) -> RuleAt:
     assert trials is not None
     design = compliance_cutoffs.compliance_cutoff(
-        question.required_rate, trials, alpha=question.alpha, rule=rule
+        question.rate, trials, alpha=question.alpha, rule=rule
     )
     return RuleAt(design=design, power=design.power(question.better_rate))
 
@@ -243,14 +259,24 @@ def _rule_at(question: ComplianceQuestion, rule: Rule, trials: int | None) -> Ru
 # --- Estimating a rate ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class PrecisionQuestion(sizing_base.SizingQuestion):
-    """How many trials estimate a rate to within a margin, or how precise is a number of them?"""
+    """How many trials estimate a rate to within a margin, or how precise is a number of them?
 
-    rate: float
-    """The rate to expect."""
+    Args:
+        rate: The rate that you expect.
+        margin: Half the width that the interval is to have on average; may be left out where
+            `trials` is given.
+        trials: Says what this many trials would do.
+        confidence: The confidence of the interval.
+        trial_usd: What a trial costs, in US dollars.
+        trial_s: How long a trial takes, in seconds.
+    """
+
+    # Intervals are widest at 50 %, so that the answer holds for every other rate, too.
+    rate: float = 0.5
+    _: KW_ONLY
     margin: float | None = None
-    """Half the width that the interval is to have on average; None to ask for the width."""
     trials: int | None = None
 
     open_rates: ClassVar[str] = "confidence rate margin"

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from bisect import bisect
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cache as remembered
 from functools import partial
 from random import Random
@@ -44,26 +44,41 @@ _MOST_ENUMERATED = 1_000
 _SIMULATED = 1_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class PairedSizingQuestion(PowerQuestion):
-    """How many pairs answer a question about a candidate?"""
+    """How many pairs does a comparison take, and how likely is each verdict?
 
+    Args:
+        expect: The rates that you expect of the control and of the candidate.
+        question: "different", "better", "not-worse" or "equivalent".
+        margin: The margin of the question.
+        discordance: The share of pairs in which exactly one passes; by default that of arms that
+            pass independently of each other.
+        pairs: A fixed number of pairs.
+        max_pairs: Upper limit on pairs.
+        tests: Criteria times candidates, which share the level.
+        arms: How many arms there are, the control included.
+        concurrency: Number of concurrent trials.
+        confidence: 1 − alpha.
+        power: 1 − beta.
+        trial_usd: What a trial costs, in US dollars.
+        trial_s: How long a trial takes, in seconds.
+    """
+
+    expect: tuple[float, float] | None = None
+    _: KW_ONLY
     question: paired.PairedQuestion = "different"
     margin: float | None = None
-    rates: tuple[float, float] | None = None
-    """What is expected of the control and of the candidate."""
     discordance: float | None = None
-    """P(exactly one of the two passes), where it can be said."""
     pairs: int | None = None
-    """A fixed number of pairs."""
     max_pairs: int | None = None
     tests: int = 1
-    """Criteria times candidates: they share the level."""
     arms: int = 2
     concurrency: int = 1
 
     open_rates: ClassVar[str] = "confidence power discordance"
     counts: ClassVar[str] = "pairs max_pairs tests arms concurrency"
+    written: ClassVar[Mapping[str, str]] = {"expect": "rates"}
 
     def __post_init__(self) -> None:
         PowerQuestion.__post_init__(self)
@@ -72,12 +87,12 @@ class PairedSizingQuestion(PowerQuestion):
         # Beyond this a test suite is not the instrument.
         self.require("pairs", (self.pairs or 0) <= MOST_TRIALS, f"be at most {MOST_TRIALS}")
         paired.require_margin(self.question, self.margin)
-        for rate in self.rates or ():
-            require_open_rate("rates", rate)
+        for rate in self.expect or ():
+            require_open_rate("expect", rate)
         first, second = self.expected
         # Equal arms have no power to plan for: every PASS would be an error.
         is_told = first != second or self.question not in ("different", "better")
-        self.require("rates", is_told, "differ: equal arms are never told apart")
+        self.require("expect", is_told, "differ: equal arms are never told apart")
         # Two rates bound how often exactly one of two events happens (Fréchet 1951).
         low = float(abs(as_written(first) - as_written(second)))
         high = min(first + second, 2 - first - second)
@@ -88,8 +103,8 @@ class PairedSizingQuestion(PowerQuestion):
     @property
     def expected(self) -> tuple[float, float]:
         """The rates that are expected, or the usual ones."""
-        if self.rates is not None:
-            return self.rates
+        if self.expect is not None:
+            return self.expect
         return USUAL_RATES if self.question in ("different", "better") else _USUAL_EQUAL
 
     @property
@@ -179,7 +194,7 @@ def plan_pairs(question: PairedSizingQuestion, *, cache: DesignCache | None = No
         question: What is asked.
         cache: Where boundaries that were searched for are kept.
 
-    >>> plan = plan_pairs(PairedSizingQuestion(rates=(0.8, 0.9)))
+    >>> plan = plan_pairs(PairedSizingQuestion((0.8, 0.9)))
     >>> sequential, fixed = plan.methods
     >>> sequential.expected.passes > 0.79, sequential.expected.mean_pairs < fixed.most_pairs
     (True, True)
@@ -201,8 +216,8 @@ def _list_rules(question: PairedSizingQuestion, cache: DesignCache | None) -> It
     if question.pairs is not None:
         yield _plan_rule(question, pairs=question.pairs)
         return
-    rule = _plan_rule(question, rates=question.rates, max_pairs=question.max_pairs, cache=cache)
-    yield limit_pairs(rule, question.rates)
+    rule = _plan_rule(question, rates=question.expect, max_pairs=question.max_pairs, cache=cache)
+    yield limit_pairs(rule, question.expect)
     size = find_fixed_pairs(question)
     if size is not None:
         yield _plan_rule(question, pairs=size)
@@ -229,7 +244,7 @@ def find_fixed_pairs(question: PairedSizingQuestion) -> int | None:
 
     With a margin, where each size takes long to enumerate, it is found to within a few percent.
 
-    >>> find_fixed_pairs(PairedSizingQuestion(rates=(0.5, 0.9)))
+    >>> find_fixed_pairs(PairedSizingQuestion((0.5, 0.9)))
     25
     """
     split = question.split(*question.expected)

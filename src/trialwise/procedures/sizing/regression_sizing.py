@@ -8,7 +8,8 @@ how large it would have to be.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import ClassVar, NamedTuple
 
@@ -32,20 +33,30 @@ LARGEST_BASELINE = 100_000
 USUAL_TRIALS = (50, 100, 200, 500, 1000)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class RegressionQuestion(sizing_base.PowerQuestion):
-    """How many trials show a drop from this baseline?"""
+    """How many trials see a drop from a measured baseline?
 
-    baseline_successes: int
-    baseline_trials: int
+    Args:
+        baseline: Its successes and its trials, such as (951, 1000).
+        drop: The drop to see.
+        trials: Says what this many trials would do.
+        threshold: Says which false alarms a threshold of your choice implies (companion §6.3).
+        confidence: 1 − alpha.
+        power: 1 − beta.
+        trial_usd: What a trial costs, in US dollars.
+        trial_s: How long a trial takes, in seconds.
+    """
+
+    baseline: tuple[int, int]
+    _: KW_ONLY
     drop: float = 0.05
-    """The fall in the rate that is to be seen."""
     trials: int | None = None
     threshold: float | None = None
-    """A threshold that somebody chose, whose false alarms are asked for (companion §6.3)."""
 
     open_rates: ClassVar[str] = "confidence power threshold drop"
     counts: ClassVar[str] = "trials"
+    written: ClassVar[Mapping[str, str]] = {"baseline": "baseline_successes baseline_trials"}
 
     def __post_init__(self) -> None:
         names = ("baseline_successes", "baseline_trials")
@@ -58,9 +69,14 @@ class RegressionQuestion(sizing_base.PowerQuestion):
         self.require("drop", is_possible, f"be at most the baseline's rate ({self.good_rate:g})")
 
     @property
-    def baseline(self) -> tuple[int, int]:
-        """The successes and the trials of the baseline."""
-        return self.baseline_successes, self.baseline_trials
+    def baseline_successes(self) -> int:
+        """How many of the baseline's trials succeeded."""
+        return self.baseline[0]
+
+    @property
+    def baseline_trials(self) -> int:
+        """How many trials the baseline has."""
+        return self.baseline[1]
 
     @property
     def good_rate(self) -> float:
@@ -191,7 +207,7 @@ def weigh_threshold(
 def plan_regression(question: RegressionQuestion) -> RegressionPlan:
     """Sizes, cutoffs and true false alarms against a baseline that exists.
 
-    >>> question = RegressionQuestion(baseline_successes=951, baseline_trials=1000, drop=0.03)
+    >>> question = RegressionQuestion((951, 1000), drop=0.03)
     >>> plan = plan_regression(question)
     >>> plan.exact.trials, plan.floor.trials
     (664, 459)
@@ -287,23 +303,32 @@ def _equal_sizes(question: RegressionQuestion, exact: risk_sizing.Sizing) -> Unp
 LARGEST_LATENCIES = 1_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class LatencyQuestion(sizing_base.SizingQuestion):
-    """What do these percentiles take, against a baseline, an explicit limit, or neither?"""
+    """What does a claim about latency percentiles take?
 
-    percentiles: tuple[float, ...] = (0.95,)
-    baseline_trials: int | None = None
-    """Latencies of the baseline: its successful trials."""
+    Args:
+        percentiles: Of 0.5, 0.9, 0.95 and 0.99.
+        baseline: How many latencies the baseline holds: one for each of its successful trials.
+        trials: How many trials are planned, successful or not.
+        limited: Whether an explicit limit is to be shown.
+        limit_s: That limit in seconds, if it is known; the answer does not depend on it.
+        success_rate: The share of trials that will succeed; only those have a latency.
+        confidence: 1 − alpha.
+        trial_usd: What a trial costs, in US dollars.
+        trial_s: How long a trial takes, in seconds.
+    """
+
+    percentiles: Sequence[float] = (0.95,)
+    _: KW_ONLY
+    baseline: int | None = None
     trials: int | None = None
-    """Trials planned, successful or not."""
     limited: bool = False
-    """Whether an explicit limit is to be shown."""
     limit_s: float | None = None
-    """That limit, where it is known already; the plan does not depend on it."""
     success_rate: float = 1.0
-    """The share of trials expected to succeed; only those have a latency."""
 
-    counts: ClassVar[str] = "baseline_trials trials"
+    counts: ClassVar[str] = "baseline trials"
+    written: ClassVar[Mapping[str, str]] = {"baseline": "baseline_trials"}
 
     def __post_init__(self) -> None:
         sizing_base.SizingQuestion.__post_init__(self)
@@ -311,11 +336,13 @@ class LatencyQuestion(sizing_base.SizingQuestion):
             if level not in SUPPORTED_PERCENTILES:
                 allowed = f"be one of {', '.join(f'{p:g}' for p in SUPPORTED_PERCENTILES)}"
                 raise InvalidArgument("percentiles", level, allowed)
-        is_small = (self.baseline_trials or 0) <= LARGEST_LATENCIES
-        self.require("baseline_trials", is_small, f"be at most {LARGEST_LATENCIES}")
+        is_small = (self.baseline or 0) <= LARGEST_LATENCIES
+        self.require("baseline", is_small, f"be at most {LARGEST_LATENCIES}")
         validation.require_given(self, "limit_s", validation.require_positive)
         validation.require_rate("success_rate", self.success_rate)
         self.require("success_rate", self.success_rate > 0, "lie above 0")
+        # The plan is the same for every limit: only the counts within it decide.
+        object.__setattr__(self, "limited", self.limited or self.limit_s is not None)
 
     @property
     def expected_trials(self) -> int | None:
@@ -374,7 +401,7 @@ class LatencyPlan(sizing_base.SizingPlan):
 def plan_latency(question: LatencyQuestion) -> LatencyPlan:
     """Minimums, ranks and cutoffs of latency claims, from counts alone.
 
-    >>> question = LatencyQuestion(percentiles=(0.95,), baseline_trials=935, trials=192)
+    >>> question = LatencyQuestion(baseline=935, trials=192)
     >>> row = plan_latency(question).rows[0]
     >>> row.existence_minimum, row.baseline.rank, row.precedence.rank
     (59, 900, 911)
@@ -392,7 +419,7 @@ def plan_latency(question: LatencyQuestion) -> LatencyPlan:
 def _plan_percentile(question: LatencyQuestion, level: float) -> LatencyRow:
     emission = emission_minimum(level)
     existence = latency_planning.existence_minimum(level, confidence=question.confidence)
-    baseline, planned, alpha = question.baseline_trials, question.trials, question.alpha
+    baseline, planned, alpha = question.baseline, question.trials, question.alpha
     # Only successful trials have a latency, so that ranks are of those to expect.
     expected, rate = question.expected_trials, question.success_rate
     sizes = (baseline, expected) if baseline and expected else None

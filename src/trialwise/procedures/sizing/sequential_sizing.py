@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cache as remembered
 from itertools import accumulate
 from typing import ClassVar, Literal, NamedTuple
@@ -20,6 +19,7 @@ from trialwise.procedures.sizing import sizing_base
 from trialwise.procedures.sizing.sizing_base import RateChoice, list_choices
 from trialwise.stats.compliance_cutoffs import check_required_rate
 from trialwise.stats.sequential import bound
+from trialwise.stats.sequential.bound import default_alternative
 from trialwise.stats.sequential.concurrency import trials_to_start
 from trialwise.stats.sequential.design import Method, SequentialDesign
 from trialwise.stats.sequential.shipped_designs import DesignCache
@@ -29,48 +29,67 @@ from trialwise.stats.toolbox.concurrent_rounds import walk_rounds
 LONGEST = 20_000
 
 
-class Correction(StrEnum):
-    """How the level is shared among criteria that are decided on the same trials."""
-
-    NONE = "none"
-    BONFERRONI = "bonferroni"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class SequentialQuestion(sizing_base.PowerQuestion):
-    """What is asked: tell a good rate from a bad one, at a confidence and a power.
+    """What does it take to show that a rate is met, if the test may stop early?
 
     The confidence is 1 − P(FAIL) at the required rate, over all criteria together if corrected; the
     power is 1 − P(PASS) at the alternative.
+
+    Args:
+        rate: The required rate: FAIL is to be rare here and above.
+        alternative: The bad rate to tell it from: PASS is to be rare here and below. By default 10
+            points lower, and at least 1 %.
+        expect: The true rate at which the ways to ask are compared; by default the one with half
+            the allowed failures.
+        max_trials: Upper limit on trials; by default twice the exact fixed sample.
+        batch: Decide after every N trials.
+        criteria: How many criteria are decided on the same trials.
+        correction: How the criteria share alpha: "none" or "bonferroni".
+        concurrency: How many trials may run at once.
+        before_search: Is given the upper limit on trials before designs are searched for. With
+            more than a thousand trials the search takes a while.
+        confidence: 1 − alpha.
+        power: 1 − beta.
+        trial_usd: What a trial costs, in US dollars.
+        trial_s: How long a trial takes, in seconds.
     """
 
-    required_rate: float
-    """The good rate: FAIL is to be rare here and above."""
-    alternative_rate: float
-    """The bad rate: PASS is to be rare here and below."""
-    expected_rate: float | None = None
-    """The true rate at which the ways to ask are compared; half the allowed failures if None."""
+    rate: float
+    _: KW_ONLY
+    alternative: float | None = None
+    expect: float | None = None
     max_trials: int | None = None
     batch: int = 1
-    """Results are judged every N trials."""
     criteria: int = 1
-    correction: Correction = Correction.NONE
+    correction: Literal["none", "bonferroni"] = "none"
     concurrency: int = 1
+    before_search: Callable[[int], None] | None = field(default=None, compare=False)
 
-    open_rates: ClassVar[str] = "confidence power alternative_rate"
+    open_rates: ClassVar[str] = "confidence power alternative"
     counts: ClassVar[str] = "batch criteria concurrency max_trials"
+    written: ClassVar[Mapping[str, str]] = {
+        "rate": "required_rate",
+        "alternative": "alternative_rate",
+        "expect": "expected_rate",
+    }
 
     def __post_init__(self) -> None:
-        required = check_required_rate(self.required_rate)
+        required = check_required_rate(self.rate)
         sizing_base.PowerQuestion.__post_init__(self)
         allowed = f"lie below the required rate ({required:g})"
-        self.require("alternative_rate", self.alternative_rate < required, allowed)
+        self.require("alternative", self.alternative_rate < required, allowed)
         # Errors that add up to 1 are kept by a coin, without any trial.
         allowed = f"be above 1 - confidence ({self.family_alpha:g})"
         self.require("power", self.family_alpha + self.beta < 1, allowed)
-        validation.require_given(self, "expected_rate", validation.require_rate)
-        validation.require_choice("correction", self.correction, tuple(Correction))
+        validation.require_given(self, "expect", validation.require_rate)
+        validation.require_choice("correction", self.correction, ("none", "bonferroni"))
         self.require("max_trials", (self.max_trials or 0) <= LONGEST, f"be at most {LONGEST}")
+
+    @property
+    def alternative_rate(self) -> float:
+        """The bad rate."""
+        return default_alternative(self.rate) if self.alternative is None else self.alternative
 
     @property
     def family_alpha(self) -> float:
@@ -81,7 +100,7 @@ class SequentialQuestion(sizing_base.PowerQuestion):
     def alpha(self) -> float:
         """P(FAIL) allowed to each criterion at the required rate."""
         # Bonferroni: shared in equal parts, the level holds however the criteria hang together.
-        shares = self.criteria if self.correction is Correction.BONFERRONI else 1
+        shares = self.criteria if self.correction == "bonferroni" else 1
         return self.family_alpha / shares
 
     @property
@@ -92,18 +111,18 @@ class SequentialQuestion(sizing_base.PowerQuestion):
     @property
     def fixed_trials(self) -> int:
         """The smallest fixed sample that keeps both errors, exactly."""
-        rates = self.required_rate, self.alternative_rate
+        rates = self.rate, self.alternative_rate
         try:
             return bound.fixed_size(*rates, alpha=self.alpha, beta=self.beta).trials
         except InvalidArgument:
-            allowed = f"lie further below the required rate ({self.required_rate:g})"
-            raise InvalidArgument("alternative_rate", self.alternative_rate, allowed) from None
+            allowed = f"lie further below the required rate ({self.rate:g})"
+            raise InvalidArgument("alternative", self.alternative_rate, allowed) from None
 
 
 def resolved_max_trials(question: SequentialQuestion) -> int:
     """Return the most trials: as asked, or twice the exact fixed sample in whole batches.
 
-    >>> resolved_max_trials(SequentialQuestion(required_rate=0.9, alternative_rate=0.8))
+    >>> resolved_max_trials(SequentialQuestion(0.9))
     156
     """
     if question.max_trials is not None:
@@ -115,10 +134,10 @@ def resolved_max_trials(question: SequentialQuestion) -> int:
         return batches * question.batch
     if least > LONGEST:
         allowed = (
-            f"lie further below the required rate: to tell {question.required_rate:g} from it "
+            f"lie further below the required rate: to tell {question.rate:g} from it "
             f"takes {least} trials, and designs are planned for up to {LONGEST}"
         )
-        raise InvalidArgument("alternative_rate", question.alternative_rate, allowed)
+        raise InvalidArgument("alternative", question.alternative_rate, allowed)
     return LONGEST
 
 
@@ -254,12 +273,15 @@ def plan_sequential(
         question: What is asked.
         cache: Where designs that do not ship with the package are kept between runs.
 
-    >>> plan = plan_sequential(SequentialQuestion(required_rate=0.95, alternative_rate=0.85))
+    >>> plan = plan_sequential(SequentialQuestion(0.95))
     >>> plan.recommended, plan.max_trials, plan.fixed_trials
     (<Method.OPTIMAL: 'optimal'>, 104, 52)
     """
     most = resolved_max_trials(question)
-    good, bad = as_written(question.required_rate), as_written(question.alternative_rate)
+    # For whoever would wonder why nothing happens for a minute.
+    if question.before_search is not None:
+        question.before_search(most)
+    good, bad = as_written(question.rate), as_written(question.alternative_rate)
     rates = tuple(float(rate) for rate in (bad, (good + bad) / 2, good, (good + 1) / 2))
     designs = dict(_designs(question, most, cache))
     methods = tuple(_method_plan(question, design, rates) for design in designs.values())
@@ -279,8 +301,8 @@ def plan_sequential(
             (one for one in methods if not one.broken), key=lambda one: one.mean_cost
         ).method,
         choices=list_choices(
-            question.required_rate,
-            question.expected_rate,
+            question.rate,
+            question.expect,
             level=question.alpha,
             prices=question.prices,
             cache=cache,
@@ -295,7 +317,7 @@ def information_bound(question: SequentialQuestion, rate: float) -> float:
     (Wald 1945; in this form Hoeffding 1960). The x that allows the fewest trials is found by
     halving, as one side grows with x and the other falls.
     """
-    good = _divergence(rate, question.required_rate)
+    good = _divergence(rate, question.rate)
     bad = _divergence(rate, question.alternative_rate)
     low, high = question.alpha, 1 - question.beta
     if good == 0:
@@ -313,7 +335,7 @@ def information_bound(question: SequentialQuestion, rate: float) -> float:
 def _designs(
     question: SequentialQuestion, most: int, cache: DesignCache | None
 ) -> Iterator[tuple[Method, SequentialDesign]]:
-    rates = question.required_rate, question.alternative_rate
+    rates = question.rate, question.alternative_rate
     alpha, beta, batch = question.alpha, question.beta, question.batch
     for method in _METHODS:
         if method is Method.CALIBRATED and most > LONGEST_CALIBRATED:
@@ -364,7 +386,7 @@ def _list_broken(
     Every method states its two errors. Wald's test knows two verdicts only, so that it states the
     power too; a design with an open end says so instead.
     """
-    p0, p1 = question.required_rate, question.alternative_rate
+    p0, p1 = question.rate, question.alternative_rate
     alpha, beta = question.alpha, question.beta
     stated = [
         BrokenPromise("FAIL", p0, "at most", alpha, good.fails),
@@ -419,7 +441,7 @@ def _expect(
 def _find_bound(question: SequentialQuestion, rate: float) -> LowerBound:
     if question.fixed_trials > LARGEST_EXACT_BOUND:
         return LowerBound(rate, information_bound(question, rate), "information")
-    rates = question.required_rate, question.alternative_rate
+    rates = question.rate, question.alternative_rate
     trials = bound.expected_trials_bound(*rates, rate, alpha=question.alpha, beta=question.beta)
     return LowerBound(rate, trials, "exact")
 

@@ -7,7 +7,7 @@ side by side changes what is started without changing what is decided.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
 from itertools import accumulate, pairwise
@@ -31,15 +31,11 @@ from trialwise.stats.sequential.shipped_designs import DesignCache
 CURVE_POINTS = 61
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prices:
+class Prices(NamedTuple):
     """What one trial costs, where that is known."""
 
     trial_usd: float | None = None
     trial_s: float | None = None
-
-    def __post_init__(self) -> None:
-        validation.require_given(self, "trial_usd trial_s", validation.require_positive)
 
 
 #: Nothing is known of what a trial costs.
@@ -99,7 +95,9 @@ def even_rates(low: Fraction, high: Fraction, points: int = CURVE_POINTS) -> lis
 
 # --- What every sizing question and every answer to one have in common ----------------------------
 #
-# A question is built, asked and answered without I/O: questions in, frozen tables out.
+# A question is built, asked and answered without I/O: questions in, frozen tables out. Its fields
+# are the arguments of the function that asks it in Python, and the options of the command line have
+# the same names, so that a refusal names what its reader wrote.
 
 #: Of the JSON that `SizingPlan.to_dict` gives; changed when a reader would have to change.
 SCHEMA = "trialwise.plan/1"
@@ -107,16 +105,26 @@ SCHEMA = "trialwise.plan/1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizingQuestion:
-    """How surely something is to be shown, and what a trial costs."""
+    """How surely something is to be shown, and what a trial costs.
+
+    Args:
+        confidence: 1 − alpha, or the confidence of the interval.
+        trial_usd: What a trial costs, in US dollars.
+        trial_s: How long a trial takes, in seconds.
+    """
 
     confidence: float = 0.95
-    prices: Prices = NO_PRICES
+    trial_usd: float | None = None
+    trial_s: float | None = None
 
     #: The fields that must lie strictly between 0 and 1, and those that count something.
     open_rates: ClassVar[str] = "confidence"
     counts: ClassVar[str] = ""
+    #: What JSON calls a field that has another name in Python; a default is written as resolved.
+    written: ClassVar[Mapping[str, str]] = {}
 
     def __post_init__(self) -> None:
+        validation.require_given(self, "trial_usd trial_s", validation.require_positive)
         validation.require_given(self, self.open_rates, validation.require_open_rate)
         validation.require_given(self, self.counts, validation.require_count, minimum=1)
 
@@ -130,10 +138,30 @@ class SizingQuestion:
         """1 − confidence, in decimals."""
         return complement(self.confidence)
 
+    @property
+    def prices(self) -> Prices:
+        """What a trial costs."""
+        return Prices(self.trial_usd, self.trial_s)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the question as plain values, fit for JSON."""
+        values: dict[str, Any] = {"confidence": self.confidence, "prices": self.prices._asdict()}
+        for one in fields(self):
+            # What only listens is no part of the question.
+            if one.compare and one.name not in {*values, *Prices._fields}:
+                for key in self.written.get(one.name, one.name).split():
+                    holder = key if hasattr(self, key) else one.name
+                    values[key] = _as_plain(getattr(self, holder))
+        return values
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PowerQuestion(SizingQuestion):
-    """A question about a test, which also has a power."""
+    """A question about a test, which also has a power.
+
+    Args:
+        power: 1 − beta.
+    """
 
     power: float = 0.80
 
