@@ -135,14 +135,10 @@ def limit_by_levels(plan: CriterionPlan, alpha_limits: Decision = Decision.PASS)
         levels = {Decision.PASS: plan.beta, Decision.FAIL: plan.alpha}
     names = {Decision.PASS: "PASS although it is too low", Decision.FAIL: "FAIL as required"}
     why = {Decision.PASS: NO_KNOWN_ERROR, Decision.FAIL: UNSHOWN}
-    return Characteristic(
-        errors=tuple(
-            RuleError(wrong=wrong, event=names[wrong], allowed=level)
-            for wrong, level in levels.items()
-            if level is not None
-        ),
-        uncounted={wrong: why[wrong] for wrong, level in levels.items() if level is None},
-    )
+    kept = {wrong: level for wrong, level in levels.items() if level is not None}
+    errors = (RuleError(wrong=one, event=names[one], allowed=level) for one, level in kept.items())
+    uncounted = {wrong: why[wrong] for wrong in levels if wrong not in kept}
+    return Characteristic(errors=tuple(errors), uncounted=uncounted)
 
 
 #: Why a wrong decision is not counted where nothing limits it.

@@ -112,9 +112,12 @@ def compose(
     unproven = findings and not counting and Dimension.FUNCTIONAL not in left_out
     nothing = Decision.INCONCLUSIVE if unproven else Decision.PASS
     decision = combine(found for _, _, found in enforced) or nothing
-    families: dict[str | None, list[Finding]] = {}
-    for one in counting:
-        families.setdefault(procedure_of(one).error_family, []).append(one)
+
+    def bound(family: str, wrong: Decision) -> float | None:
+        mine = [one for one in counting if procedure_of(one).error_family == family]
+        found = bound_errors(list_finding_parts(mine), wrong)
+        return None if found is None else found.raw
+
     return replace(
         verdict,
         decision=decision,
@@ -126,18 +129,12 @@ def compose(
             if found is decision is not Decision.PASS
         ),
         envelopes=Envelopes(
-            false_compliance_envelope=_bound(families.get("false-compliance"), Decision.PASS),
-            false_degradation_envelope=_bound(families.get("false-degradation"), Decision.FAIL),
-            false_rejection_envelope=_bound(families.get("false-rejection"), Decision.FAIL),
-            false_acceptance_envelope=_bound(families.get("false-rejection"), Decision.PASS),
+            false_compliance_envelope=bound("false-compliance", Decision.PASS),
+            false_degradation_envelope=bound("false-degradation", Decision.FAIL),
+            false_rejection_envelope=bound("false-rejection", Decision.FAIL),
+            false_acceptance_envelope=bound("false-rejection", Decision.PASS),
         ),
     )
-
-
-def _bound(findings: Sequence[Finding] | None, wrong: Decision) -> float | None:
-    """Bound how often findings of one kind are wrong; None where nothing is bounded."""
-    bound = bound_errors(list_finding_parts(findings or ()), wrong)
-    return None if bound is None else bound.raw
 
 
 # --- Decisions that the trials after them contradict: they are withdrawn, and none is made --------

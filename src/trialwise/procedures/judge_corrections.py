@@ -171,27 +171,7 @@ def _decide(
         alpha: The chance of a decision in the direction that is asked about, where it is wrong.
         kindly: Whether a FAIL is asked about; else a PASS.
     """
-    heard = rows.keep(lambda row: not row.is_unheard)
-    decide = partial(_decide_by, plan, _outcomes(heard, kindly=kindly))
-    given = cast("tuple[stats.Correction, ...]", plan.judging.corrected_by)
-    corrections = given or judged_decision.CORRECTIONS[:2]
-    if len(heard) == len(rows):
-        answers = [decide(one, required, alpha) for one in corrections]
-    else:
-        # Bonferroni: a part of the error for the share of replies, the rest for their rate.
-        share = stats.clopper_pearson(len(heard), len(rows), confidence=1 - _OF_SHARE * alpha)
-        # The rate is the share of replies times the rate among them: divided, a limit for that.
-        limit = required / max(share.high if kindly else share.low, required / 2)
-        answers = [
-            _told_of_all(
-                decide(one, limit if limit < 1 else required, (1 - _OF_SHARE) * alpha),
-                required,
-                is_beyond=limit >= 1,
-                kindly=kindly,
-                per_reply=Fraction(len(rows), max(1, len(heard))),
-            )
-            for one in corrections
-        ]
+    answers = _list_answers(plan, rows, required, alpha, kindly=kindly)
     if len(answers) == 1:
         return answers[0], None
     first, second = answers
@@ -236,31 +216,35 @@ def _decide_by(
     )
 
 
-def _told_of_all(
-    answer: stats.JudgedDecision,
-    required: float,
-    *,
-    is_beyond: bool,
-    kindly: bool,
-    per_reply: Fraction,
-) -> stats.JudgedDecision:
-    """Return what the replies show of all trials, in the one direction that was asked about.
+def _list_answers(
+    plan: CriterionPlan, rows: Rows, required: float, alpha: float, *, kindly: bool
+) -> list[stats.JudgedDecision]:
+    """List what each correction shows of all trials, in the one direction that is asked about."""
+    heard, wanted = rows.keep(lambda row: not row.is_unheard), Decision.PASS
+    if kindly:
+        wanted = Decision.FAIL
+    decide = partial(_decide_by, plan, _outcomes(heard, kindly=kindly))
+    given = cast("tuple[stats.Correction, ...]", plan.judging.corrected_by)
+    corrections = given or judged_decision.CORRECTIONS[:2]
+    if len(heard) == len(rows):
+        return [decide(one, required, alpha) for one in corrections]
+    # Bonferroni: a part of the error for the share of replies, the rest for their rate.
+    share = stats.clopper_pearson(len(heard), len(rows), confidence=1 - _OF_SHARE * alpha)
+    # The rate is the share of replies times the rate among them: divided, a limit for that.
+    limit = required / max(share.high if kindly else share.low, required / 2)
 
-    Args:
-        answer: Of the replies alone.
-        required: Of all trials.
-        is_beyond: Whether not even flawless replies would be enough of them.
-        kindly: Whether a FAIL is asked about; else a PASS.
-        per_reply: Trials that it took for one reply.
-    """
-    decision = Decision.FAIL if kindly else Decision.PASS
-    # Where not even flawless replies would be enough of all trials, the rate is too low.
-    holds = kindly if is_beyond else answer.decision is decision
-    shown = decision if holds else Decision.INCONCLUSIVE
-    # Not every trial gives a reply, so that it takes more of them than of replies.
-    needed = answer.trials_needed
-    trials = needed if isinstance(needed, stats.Undefined) else math.ceil(needed * per_reply)
-    return replace(answer, required_rate=required, decision=shown, trials_needed=trials)
+    def tell_of_all(answer: stats.JudgedDecision) -> stats.JudgedDecision:
+        # Where not even flawless replies would be enough of all trials, the rate is too low.
+        holds = kindly if limit >= 1 else answer.decision is wanted
+        needed = answer.trials_needed
+        if not isinstance(needed, stats.Undefined):
+            # Not every trial gives a reply, so that it takes more of them than of replies.
+            needed = math.ceil(needed * Fraction(len(rows), max(1, len(heard))))
+        shown = wanted if holds else Decision.INCONCLUSIVE
+        return replace(answer, required_rate=required, decision=shown, trials_needed=needed)
+
+    asked, level = limit if limit < 1 else required, (1 - _OF_SHARE) * alpha
+    return [tell_of_all(decide(one, asked, level)) for one in corrections]
 
 
 def _needs(answer: stats.JudgedDecision) -> tuple[bool, float]:

@@ -53,7 +53,12 @@ class Observational(base.Procedure):
                 )
             limit = None if situation.verifies else _MOST_WITHOUT_CONSENT
         if limit is not None and limit < needed and situation.verifies:
-            return base.Refused(_explain_limit(limit, needed, inputs))
+            asked = f"each of the {inputs:,} inputs" if needed == inputs else f"{needed:,} inputs"
+            return base.Refused(
+                f"it asks {asked} at least once, and at most {numbers.as_count(limit, 'trial')} "
+                f"may be run; allow {needed:,} (max_trials), say how many inputs to ask (trials), "
+                "or use smoke intent, where it can only FAIL or be INCONCLUSIVE"
+            )
         size = size if limit is None else min(size, limit)
         return situation.start_plan(
             criterion,
@@ -166,16 +171,6 @@ def plan_measurement(criterion: Criterion, situation: base.Situation) -> Criteri
         curtailed=False,
         # What is only reported has no part in which trials count as successful.
         reported_at=criterion.confidence if criterion.report_only else None,
-    )
-
-
-def _explain_limit(limit: int, needed: int, inputs: int) -> str:
-    asked = f"each of the {inputs:,} inputs" if needed == inputs else f"{needed:,} inputs"
-    most = numbers.as_count(limit, "trial")
-    return (
-        f"it asks {asked} at least once, and at most {most} may be run; allow {needed:,} "
-        "(max_trials), say how many inputs to ask (trials), or use smoke intent, where it can only "
-        "FAIL or be INCONCLUSIVE"
     )
 
 

@@ -33,9 +33,8 @@ def conclude_certain(plan: CriterionPlan, counts: Counts) -> Conclusion:
     if decision is Decision.PASS:
         why = f"{tally.passed} passed, and {needed} are enough"
     elif decision is Decision.INCONCLUSIVE:
-        why = (
-            f"neither PASS ({needed}) nor FAIL (at most {plan.failing.most_failing}) can be reached"
-        )
+        fails = f"at most {plan.failing.most_failing}"
+        why = f"neither PASS ({needed}) nor FAIL ({fails}) can be reached"
     elif plan.failing.most_failing is not None:
         why = f"with {failures}, at most {plan.trials - tally.failed} of {plan.trials} can pass"
     else:

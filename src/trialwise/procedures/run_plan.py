@@ -172,7 +172,15 @@ def _experiment(
     sampling, inputs = contract.samplings[name], contract.samplings[name].inputs
     trials = max(one.count_trials(len(inputs)) for one in criteria)
     draw = options.draw or default_draw()
-    further = _count_further(sampling, criteria, trials, options)
+    further, asks_every = 0, any(one.counting.asks_every_input for one in criteria)
+    if asks_every and not any(one.counting.each_input for one in criteria):
+        # A balanced order leaves nothing out once every slot is drawn. Independent draws may miss
+        # any input but one, and a prohibition that was not tried on an input is not known to hold.
+        missed = len(inputs) - 1
+        if draw != "independent":
+            missed = min(missed, sampling.slots - trials)
+        limit = options.max_trials
+        further = max(0, missed if limit is None else min(missed, limit - trials))
     return take_over(
         ExperimentPlan,
         sampling,
@@ -191,21 +199,6 @@ def _experiment(
         draw=draw,
         sampling_mode=_mode(trials, len(inputs), draw, contract, criteria),
     )
-
-
-def _count_further(
-    sampling: Sampling, criteria: Sequence[CriterionPlan], trials: int, options: RunOptions
-) -> int:
-    """Return how many inputs random draws may miss although a criterion must ask every input."""
-    asks_every = any(one.counting.asks_every_input for one in criteria)
-    if not asks_every or any(one.counting.each_input for one in criteria):
-        return 0
-    # A balanced order leaves nothing out once every slot is drawn. Independent draws may miss any
-    # input but one, and a prohibition that was not tried on an input is not known to hold there.
-    most, limit = len(sampling.inputs) - 1, options.max_trials
-    if options.draw != "independent":
-        most = min(most, sampling.slots - trials)
-    return max(0, most if limit is None else min(most, limit - trials))
 
 
 def _find_copies(sampling: Sampling) -> tuple[int, ...]:
