@@ -154,7 +154,6 @@ def _conclude_corpus(case: ClaimedCounts, plan: CriterionPlan) -> Conclusion:
     if design.cutoff is None:
         needed = f"at least {design.minimum_trials} of the corpus's {N} are needed"
         return case.conclude_nothing(needed)
-    observed = compliance.observed_status(case.tally, case.required_rate)
     decision = Decision.PASS if k >= design.cutoff else Decision.FAIL
     # Hypergeometric and not binomial: what was tried cannot be drawn again (§8.4.6).
     limits = partial(stats.finite_corpus_interval, k, n, N, confidence=complement(alpha))
@@ -171,8 +170,7 @@ def _conclude_corpus(case: ClaimedCounts, plan: CriterionPlan) -> Conclusion:
     fact = f"{k} of {n} successes, {design.cutoff} needed, in {n} of the corpus's {N} inputs"
     return case.conclude(
         decision,
-        observed,
-        case.state(decision, observed, fact),
+        case.state(decision, fact),
         evidence=CutoffEvidence(
             design=None if design == plan.design else design,
             p_value=_p_value(k, design),
@@ -205,7 +203,6 @@ def _conclude_whole(case: ClaimedCounts, size: int) -> Conclusion:
     k, needed = case.tally.passed, ceil_product(case.required_rate, size)
     return case.conclude(
         Decision.PASS if k >= needed else Decision.FAIL,
-        compliance.observed_status(case.tally, case.required_rate),
         f"{k} of the corpus's {size} inputs succeeded, {needed} needed.",
         evidence=CutoffEvidence(design=stats.exact_corpus_rate(k, size)),
         null="none: the corpus was tried whole",
@@ -227,7 +224,6 @@ def _describe(case: ClaimedCounts) -> Conclusion:
     nothing = "none: nothing beyond the run is claimed"
     return case.conclude(
         decision,
-        compliance.observed_status(case.tally, case.required_rate),
         f"{k} of {n} trials succeeded, {needed} needed for {case.target}: a description of this "
         "run, and of nothing else.",
         caution=None,

@@ -55,6 +55,8 @@ class ClaimedCounts:
         self.weights = dict(zip(ids, experiment.weights, strict=False))
         self.strata = dict(zip(ids, experiment.strata, strict=False))
         self.required_rate = known(plan.threshold.required_rate)
+        self.observed = observed_status(self.tally, self.required_rate)
+        """Where the observed rate stands; an estimator may weigh it otherwise."""
         # Earlier plans took no notice of a margin.
         margin = plan.threshold.alternative_rate if has_agreeing_interval(plan) else None
         self.shown_rate = margin or self.required_rate
@@ -73,23 +75,20 @@ class ClaimedCounts:
         """The rate that a PASS shows, as text."""
         return f"{self.shown_rate:g}"
 
-    def conclude(
-        self, decision: Decision, observed: ObservedRate, statement: str, **given: object
-    ) -> Conclusion:
+    def conclude(self, decision: Decision, statement: str, **given: object) -> Conclusion:
         """Make a conclusion with what all of them have in common.
 
         Args:
             decision: What was decided.
-            observed: Where the observed rate stands.
             statement: The decision with its reason.
             given: Further fields.
         """
-        fields = {"caution": Caution.for_decision(decision, observed)}
+        fields = {"caution": Caution.for_decision(decision, self.observed)}
         return Conclusion(
             decision=decision,
             tally=self.tally,
             statement=statement,
-            observed_rate=observed,
+            observed_rate=self.observed,
             **(fields | given),  # type: ignore[arg-type]
         )
 
@@ -106,12 +105,10 @@ class ClaimedCounts:
             statement=f"{tried} cannot show a rate of {self.target}: {reason}.",
         )
 
-    def state(
-        self, decision: Decision, observed: ObservedRate, fact: str, ground: str | None = None
-    ) -> str:
+    def state(self, decision: Decision, fact: str, ground: str | None = None) -> str:
         """Return the statement of a finding, softened for a smoke run (§5.7.4)."""
         if self.intent is Intent.SMOKE:
-            return state_smoke(decision, observed, self.target, fact)
+            return state_smoke(decision, self.observed, self.target, fact)
         if decision is Decision.PASS:
             return f"The evidence supports a rate {self.bound} {self.target} ({fact})."
         if ground == SHOWN_BELOW:
@@ -232,7 +229,7 @@ def conclude_estimated(plan: CriterionPlan, counts: Counts) -> Conclusion:
     decision = Decision.PASS if low >= case.shown_rate else Decision.FAIL
     if decision is Decision.FAIL and leaves_open and not is_below:
         decision = Decision.INCONCLUSIVE
-    observed = _weighted_observed(case, found)
+    case.observed = _weighted_observed(case, found)
     ground, end, bound, error = None, "lower", low, alpha
     if is_versioned and decision is Decision.FAIL:
         ground = SHOWN_BELOW if is_below else NOT_SHOWN
@@ -244,8 +241,7 @@ def conclude_estimated(plan: CriterionPlan, counts: Counts) -> Conclusion:
     fact = f"{estimand} rate {found.rate:.4g} over {len(case.counts)} {case.unit}, {level}"
     return case.conclude(
         decision,
-        observed,
-        case.state(decision, observed, fact, ground),
+        case.state(decision, fact, ground),
         evidence=EstimatedEvidence(
             estimator=found, estimate=found.rate, lower_bound=low, interval=interval, ground=ground
         ),
