@@ -364,15 +364,13 @@ def autocorrelation_test(
     )
 
 
-def _check_outcomes(outcomes: Iterable[int]) -> tuple[int, ...]:
-    allowed = "be a sequence of 0 and 1 with at least one outcome"
-    if isinstance(outcomes, str | bytes):
-        raise InvalidArgument("outcomes", outcomes, allowed)
-    try:
+def _check_outcomes(outcomes: object) -> tuple[int, ...]:
+    # A text would be read letter by letter.
+    sequence: tuple[int, ...] = ()
+    if isinstance(outcomes, Iterable) and not isinstance(outcomes, str | bytes):
         sequence = tuple(outcomes)
-    except TypeError:
-        raise InvalidArgument("outcomes", outcomes, allowed) from None
     if not sequence:
+        allowed = "be a sequence of 0 and 1 with at least one outcome"
         raise InvalidArgument("outcomes", outcomes, allowed)
     for outcome in sequence:
         if outcome not in (0, 1):

@@ -11,7 +11,7 @@ A stimulus without graders is unscored. It is kept and named, and enters no mean
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -307,14 +307,10 @@ def _checked_weights(
     return tuple(require_positive(f"weights[{name!r}]", weights[name]) for name in names)
 
 
-def _checked_stimuli(stimuli: Sequence[StimulusScore]) -> tuple[StimulusScore, ...]:
-    allowed = "be a sequence of at least one StimulusScore"
-    try:
-        kept = tuple(stimuli)
-    except TypeError:
-        raise InvalidArgument("stimuli", stimuli, allowed) from None
+def _checked_stimuli(stimuli: object) -> tuple[StimulusScore, ...]:
+    kept = tuple(stimuli) if isinstance(stimuli, Iterable) else ()
     if not kept or not all(isinstance(each, StimulusScore) for each in kept):
-        raise InvalidArgument("stimuli", stimuli, allowed)
+        raise InvalidArgument("stimuli", stimuli, "be a sequence of at least one StimulusScore")
     return kept
 
 
