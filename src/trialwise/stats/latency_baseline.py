@@ -9,7 +9,7 @@ test's will fall. A test's percentile exceeds it far more often than alpha even 
 
 Rule set "exact" counts both sides, for a test of known size (§12.4.3). Under no change every
 interleaving of baseline and test latencies is equally likely, so the chance that the test's
-percentile lies above the k-th baseline latency is a beta-binomial tail (`precedence`), exact
+percentile lies above the k-th baseline latency is a beta-binomial tail (`unconditional`), exact
 whatever the distribution and conservative where latencies tie. The threshold rule takes the
 smallest rank whose chance is at most alpha. The exceedance rule fixes the rank at the baseline's
 own percentile and asks how many test latencies may exceed it: as exact, often more powerful, and

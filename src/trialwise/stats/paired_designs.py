@@ -90,7 +90,8 @@ def plan_paired_design(
     level, wanted = require_open_rate("alpha", alpha), require_open_rate("power", power)
     only_a, only_b = discordant_rates(first, second, both)
     # Given how many pairs are discordant, who wins them depends on this share alone.
-    split = only_b / (only_a + only_b) if only_a else _largest_split(level)
+    # A B that wins every discordant pair gets a split just below 1: the design must be finite.
+    split = only_b / (only_a + only_b) if only_a else 1 - level / 10
     if asked == "different":
         return _find_two_sided(split, level, wanted, cache)
     return SequentialDesign.optimal(
@@ -157,11 +158,6 @@ def fixed_discordant(split: float, *, alpha: float = 0.05, power: float = 0.80) 
 def _sign_power(n: int, split: float, alpha: float) -> float:
     needed = find_first(0, n + 1, lambda wins: half_tail(wins, n) <= alpha / 2)
     return 0.0 if needed > n else binomial_tail(needed, n, split)
-
-
-def _largest_split(alpha: float) -> float:
-    """Return the split of a B that wins every discordant pair: the design must still be finite."""
-    return 1 - alpha / 10
 
 
 def _find_two_sided(
