@@ -7,9 +7,10 @@ test and meet at the last trial, which is how the rules that need the fewest tri
 behave (Kiefer and Weiss 1957, Lorden 1976).
 
 The height at which the limits meet is the one thing that is not given. It is chosen at a few rates,
-so that false alarms are as frequent as alpha allows at every rate; `staged_regression` chooses it and
-proves the level by counting paths. Boundaries between these rates are interpolated, and baselines
-whose rates differ by far less than their sampling error share one, which makes counting cheap.
+so that false alarms are as frequent as alpha allows at every rate; `staged_regression` chooses it
+and proves the level by counting paths. Boundaries between these rates are interpolated, and
+baselines whose rates differ by far less than their sampling error share one, which makes counting
+cheap.
 """
 
 from __future__ import annotations
