@@ -81,7 +81,7 @@ def test_markup_is_not_escaped_twice_and_text_always_once() -> None:
     inner = element("b", "<i>")
 
     assert "<p><b>&lt;i&gt;</b>&amp;</p>" == element("p", inner, "&")
-    assert "a&lt;b" == join_markup(["a", "b"], "<")
+    assert "a&lt;b" == join_markup(["a", "<", "b"])
     assert "" == make_safe(None)
     assert Markup("<br/>") == element("br")
 

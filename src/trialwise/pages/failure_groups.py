@@ -7,14 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from trialwise.documents.blocks import Table, build_table
-from trialwise.documents.numbers import as_count, as_probability
 from trialwise.documents.printable import cut_middle
-from trialwise.documents.results import CheckCount, FailureGroup, LineKind, RepeatedRun, ResultLine
+from trialwise.documents.results import CheckCount, FailureGroup, RepeatedRun
 from trialwise.model.run import RunRecord, RunTexts
 from trialwise.model.trial import Trial
 from trialwise.model.verdict import Finding
-from trialwise.pages.finding_facts import REASONS
 from trialwise.procedures.criterion_rows import Row, Rows
 
 #: What varies between two reports of the same failure: quoted pieces and numbers.
@@ -154,45 +151,6 @@ def group_failures(
                 )
     ranked = sorted(counts, key=lambda key: -counts[key])  # stable: ties in order of appearance
     return tuple(replace(examples[key], count=counts[key]) for key in ranked)
-
-
-# --- Why trials failed: the groups of failures of each criterion as a table -----------------------
-
-#: Groups of one criterion that are listed; the rest is counted.
-MOST = 8
-_EXPLANATION = 160
-NOTE = (
-    "Failures that differ in nothing but numbers and quoted text are one row, with the first of "
-    "them as its example."
-)
-"""How to read the tables."""
-
-
-def tabulate_failures(lines: Iterable[ResultLine]) -> tuple[Table, ...]:
-    """Tabulate the groups of failures of each criterion; nothing where no trial failed."""
-    failing = [one for one in lines if one.kind is LineKind.CRITERION and one.failures]
-    return tuple(_tabulate_groups(line) for line in failing)
-
-
-def _tabulate_groups(line: ResultLine) -> Table:
-    total, smaller = sum(group.count for group in line.failures), line.failures[MOST:]
-    left = as_count(sum(group.count for group in smaller), "failure")
-    return build_table(
-        f"{line.name} · {as_count(total, 'failure')}",
-        line.failures[:MOST],
-        ("why", _name_group),
-        ("failures", lambda one: f"{one.count:,}"),
-        ("share", lambda one: as_probability(one.count / total, digits=1)),
-        ("for example", lambda one: cut_middle(one.explanation, _EXPLANATION)),
-        words=(0, 3),
-        notes=(f"{left} in {as_count(len(smaller), 'smaller group')}",) if smaller else (),
-    )
-
-
-def _name_group(group: FailureGroup) -> str:
-    """Name what failed, in words: the check, or else what went wrong before one was asked."""
-    error = "" if group.error_class == "none" else group.error_class
-    return " · ".join(filter(None, (group.postcondition, REASONS[group.reason], error)))
 
 
 # --- Each run of an input that was tried repeatedly, for reports that have a row a run ------------

@@ -17,7 +17,6 @@ from trialwise.pages import gate_facts
 from trialwise.pages.verdict_meaning import make_badge
 from trialwise.procedures.gates import PROCEDURE as GATES
 from trialwise.stats.result_types import Interval, Undefined
-from trialwise.stats.run_reliability import pass_at_k, pass_hat_k
 from trialwise.stats.trace_stability import SUB_SCORES
 
 #: Inputs listed; the rest is counted.
@@ -204,8 +203,6 @@ def _list_metrics(
         title = f"The same of {one.criterion}"
         yield blocks.Details(summary=title, blocks=(_build_pass_k(title, one.pass_k),))
     worst = evidence.worst_inputs
-    fewest = min((one.trials for one in evidence.inputs), default=0)
-    k = gate_facts.pick_telling_k(evidence.ks, fewest)
     columns: list[blocks.Column[metrics.InputScore]] = [
         ("input", lambda one: _write_name(one.input_id)),
         ("passed", lambda one: f"{one.passed} of {one.trials}"),
@@ -214,12 +211,6 @@ def _list_metrics(
         ("score", lambda one: f"{one.score:.3f}"),
         ("flaky", lambda one: f"{one.flakiness:.3g} %" if one.flaky else "–"),
     ]
-    # pass@k and pass^k of an input say nothing at k = 1 and k = n; elsewhere they have columns.
-    if k is not None:
-        columns[4:4] = [
-            (f"pass@{k}", lambda one: _write_number(pass_at_k(one.trials, one.passed, k))),
-            (f"pass^{k}", lambda one: _write_number(pass_hat_k(one.trials, one.passed, k))),
-        ]
     yield blocks.build_table(
         "Inputs", worst[:MOST], *columns, words=(0, len(columns) - 1), notes=_count_rest(len(worst))
     )

@@ -10,13 +10,12 @@ from itertools import chain, pairwise
 from typing import NamedTuple
 
 from trialwise.documents import charts
-from trialwise.documents.blocks import Block, Cell, Details, Section, build_table
+from trialwise.documents.blocks import Block, Details, Section
 from trialwise.documents.numbers import as_computed, as_count, as_probability, as_seconds
 from trialwise.model.run import RunRecord, list_latencies
 from trialwise.model.verdict import LatencyFinding, Verdict
 from trialwise.pages.criterion_charts import INKS
 from trialwise.pages.finding_facts import LATENCY, list_latency_marks, pick_badge
-from trialwise.pages.verdict_meaning import make_badge
 from trialwise.procedures.explanations import Rows, make_section
 from trialwise.stats.latency_baseline import OrderStatisticBound, PrecedenceThreshold
 from trialwise.stats.latency_percentiles import (
@@ -50,35 +49,17 @@ def build_latency_section(record: RunRecord) -> Section | None:
     if not timings and not record.verdict.latency:
         return None
     drawn = [_chart_latencies(timing, several=len(timings) > 1) for timing in timings]
+    # The table of criteria has a row for each limit; here is what its verdict rests on.
+    rules: tuple[Block, ...] = ()
+    if record.verdict.latency:
+        evidence = (explain_latency(record.verdict),)
+        rules = (Details(summary="Ranks and counts", blocks=evidence, is_open=True),)
     return Section(
         heading="Latency",
         name=LATENCY,
-        blocks=(*(_list_findings(record) if record.verdict.latency else ()), *drawn),
+        blocks=(*rules, *drawn),
         note="Of successful trials only: how fast a failure came says nothing about the service.",
     )
-
-
-def _list_findings(record: RunRecord) -> Iterator[Block]:
-    """List the findings as a table, with the ranks and counts that decided them."""
-
-    def write_badge(one: LatencyFinding) -> Cell:
-        marks = list_latency_marks(one, record.verdict)
-        return (make_badge(one.decision), f" {', '.join(marks)}" if marks else "")
-
-    yield build_table(
-        "Latency findings",
-        record.verdict.latency,
-        ("percentile", lambda one: one.constraint),
-        ("verdict", write_badge),
-        ("observed", lambda one: _write_seconds(one.observed)),
-        ("limit", lambda one: _write_seconds(one.threshold)),
-        ("trials", lambda one: f"{one.trials:,}"),
-        ("why", lambda one: one.statement),
-        words=(0, 1, 5),
-        is_headed=False,
-    )
-    evidence = (explain_latency(record.verdict),)
-    yield Details(summary="Ranks and counts", blocks=evidence, is_printed=True)
 
 
 def _write_seconds(value: float | Undefined | None, otherwise: str = "–") -> str:

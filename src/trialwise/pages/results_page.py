@@ -147,34 +147,41 @@ def _list_claims(run: results.RunResults) -> Iterator[str]:
 
 
 def list_failures(
-    lines: Iterable[results.ResultLine], most: int = results.MOST_GROUPS
+    lines: Iterable[results.ResultLine], most: int = results.MOST_GROUPS, *, with_texts: bool = True
 ) -> Iterator[blocks.Details]:
     """List why trials failed: for each criterion its most frequent reasons with an example.
 
     Args:
         lines: Of one run or of several.
         most: How many reasons of a criterion are named; the others are counted.
+        with_texts: Whether an example has its texts; a page with the trials themselves needs none.
     """
     for line in lines:
         if not line.failures or line.kind is results.LineKind.INPUT:
             continue
         failed = sum(group.count for group in line.failures)
-        items: list[blocks.Cell] = [_describe_group(group) for group in line.failures[:most]]
+        items = [_describe_group(one, with_texts=with_texts) for one in line.failures[:most]]
         if others := sum(group.count for group in line.failures[most:]):
             items.append((blocks.Value(text=f"{others:,} ×", strong=True), "other reasons"))
         items += [f"check {one.sentence}" for one in line.checks]
         summary = f"{line.title}: {as_count(failed, 'trial')} failed"
-        yield blocks.Details(summary=summary, blocks=(blocks.Items(items=tuple(items)),))
+        # Where the texts are elsewhere, the reasons are few lines that stand open.
+        inside = (blocks.Items(items=tuple(items)),)
+        yield blocks.Details(summary=summary, blocks=inside, is_open=not with_texts)
 
 
-def _describe_group(group: results.FailureGroup) -> blocks.Cell:
+def _describe_group(group: results.FailureGroup, *, with_texts: bool) -> blocks.Cell:
     """Describe one reason: how often, what was said, and an example as one finds it again."""
-    said = f"{group.title}: {group.explanation}" if group.explanation else group.title
+    explanation = results.shorten_text(group.explanation)
+    said = f"{group.title}: {explanation}" if explanation else group.title
+    start = (blocks.Value(text=f"{group.count:,} ×", strong=True), said, f"({group.where})")
+    if not with_texts:
+        return start
     said_texts = ((label, text) for label, text in group.exchange if text.strip())
     texts = [blocks.Verbatim(heading=label, text=text) for label, text in said_texts]
     if group.raised_at:
         texts.append(blocks.Verbatim(heading="raised at", text=group.raised_at))
-    return (blocks.Value(text=f"{group.count:,} ×", strong=True), said, f"({group.where})", *texts)
+    return (*start, *texts)
 
 
 def _build_basis(suite: results.SuiteResults) -> blocks.Details:

@@ -11,14 +11,14 @@ from itertools import accumulate, zip_longest
 from trialwise.documents import blocks, numbers
 from trialwise.documents.charts import Chart, Line, Unit, chart_lines, thin_out
 from trialwise.documents.printable import estimate_size
+from trialwise.documents.results import LineKind
 from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision, Verdict
 from trialwise.pages import analysis, criterion_details, suite_totals, verdict_meaning
-from trialwise.pages.failure_groups import tabulate_failures
 from trialwise.pages.gate_details import build_gates_section
 from trialwise.pages.latency_details import build_latency_section
 from trialwise.pages.results import describe_run, describe_suite
-from trialwise.pages.results_page import build_attention, build_card
+from trialwise.pages.results_page import build_attention, build_card, list_failures
 from trialwise.pages.trial_sections import build_inputs_section, build_trials_section
 
 #: Fewer trials make no curve worth a look.
@@ -221,7 +221,8 @@ def _build_run(record: RunRecord, title: str, room: Room, *, name: str = "") -> 
         build_costs_section(record),
         *_list_fine_print(record),
     )
-    reasons = tabulate_failures(run.lines)
+    criteria = [one for one in run.lines if one.kind is LineKind.CRITERION]
+    reasons = tuple(list_failures(criteria, with_texts=False))
     # Failing trials are what varies: they take the room that all else leaves, and some in any case.
     left = max(room.size - estimate_size((first, *reasons, *after)), room.size // 10)
     sections = (first, build_trials_section(record, room.trials, left, reasons), *after)

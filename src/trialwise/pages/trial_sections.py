@@ -23,7 +23,6 @@ from trialwise.model.plan import ExperimentPlan
 from trialwise.model.run import RunRecord, Trials
 from trialwise.model.trial import Trial
 from trialwise.model.trial_table import TrialTable
-from trialwise.pages.failure_groups import NOTE
 from trialwise.pages.finding_facts import REASONS
 from trialwise.pages.trial_cards import BRIEF, FULL, NAME, SHORT, build_trial_card
 from trialwise.procedures.criterion_rows import Rows
@@ -63,9 +62,11 @@ def build_trials_section(
     note = f"{failing:,} of {total} failed a criterion or more."
     if only := _count_only_reported(record):
         note += f" {only:,} of them failed nothing that decides, but a criterion that only reports."
-    notes = (note, NOTE if reasons else "", WORST if first else "")
-    shown, said = (*reasons, *failures, *passing), " ".join(filter(None, notes))
-    return blocks.Section(heading="Failing trials", blocks=shown, note=said)
+    if reasons:
+        note += " Failures that differ in nothing but numbers and quoted text are one reason."
+    note += f" {WORST}" if first else ""
+    shown = (*reasons, *failures, *passing)
+    return blocks.Section(heading="Failing trials", blocks=shown, note=note)
 
 
 def _count_only_reported(record: RunRecord) -> int:
