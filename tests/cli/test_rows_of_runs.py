@@ -130,7 +130,7 @@ def test_the_runs_of_several_contracts_keep_their_criteria_apart() -> None:
     ("change", "said"),
     [
         (("trialwise.results/1", "trialwise.results/2"), "results/2 is not read"),
-        (('"graders"', '"granted"'), "no row of trialwise.results/1"),
+        (('"graders"', '"granted"'), "not a row of trialwise.results/1"),
         (('"type": "trial"', '"type": "result"'), "holds no trials"),
         (('"attempts": 1', '"attempts": "many"'), "`attempts` must be a number of at least 0"),
         (('"asked": "first"', '"asked": 5'), "`asked` must be a text"),
