@@ -137,10 +137,6 @@ def doctor_command(file: Path | None, as_json: bool) -> int:
     return ExitCode.REFUSED if failed else ExitCode.PASS
 
 
-#: As the package's metadata says it.
-_OLDEST_PYTHON = (3, 11)
-
-
 #: A host that does not answer by then is not there for a run either.
 _CONNECT_S = 2.0
 
@@ -174,7 +170,9 @@ def examine(file: Path | None) -> list[Check]:
     Args:
         file: The suite; looked for in this folder and above where None.
     """
-    checks = [_python(), *_libraries(), _terminal(), _cache()]
+    # An older Python than the package asks for would not have come so far.
+    python = Check("python", Status.OK, f"{python_version()}, {sys.executable}")
+    checks = [python, *_libraries(), _terminal(), _cache()]
     suite, found = _suite(file)
     checks.append(found)
     if suite is not None:
@@ -205,16 +203,6 @@ def _judge(
     name: str, found: str, advice: str, *, holds: bool, otherwise: Status = Status.FAIL
 ) -> Check:
     return Check(name, Status.OK, found) if holds else Check(name, otherwise, found, advice)
-
-
-def _python() -> Check:
-    needed = ".".join(map(str, _OLDEST_PYTHON))
-    return _judge(
-        "python",
-        f"{python_version()}, {sys.executable}",
-        f"Use Python {needed} or newer.",
-        holds=sys.version_info >= _OLDEST_PYTHON,
-    )
 
 
 def _libraries() -> Iterator[Check]:

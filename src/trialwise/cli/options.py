@@ -350,21 +350,6 @@ _DECIDING = (
 )
 
 
-def size_options(function: F) -> F:
-    """Add an option for each setting of a run that the command line may change."""
-    return _add_options(function, leave_out=_NO_OPTION)
-
-
-def pace_options(function: F) -> F:
-    """Add the options of a run that decides nothing: its size, its pace and its limits."""
-    return _add_options(function, leave_out=_DECIDING)
-
-
-def pair_options(function: F) -> F:
-    """Add the options of arms that take turns: their pace and their limits."""
-    return _add_options(function, leave_out=("trials", *_DECIDING))
-
-
 def _add_options(function: F, *, leave_out: Sequence[str]) -> F:
     for name, _, kind, doc in reversed(OPTIONS):
         if name not in leave_out:
@@ -379,6 +364,14 @@ def _add_options(function: F, *, leave_out: Sequence[str]) -> F:
                 callback=None if name in _EVERYDAY else _say_replaced,
             )(function)
     return set_option(function)
+
+
+#: Adds an option for each setting of a run that the command line may change.
+size_options = partial(_add_options, leave_out=_NO_OPTION)
+#: Adds the options of a run that decides nothing: its size, its pace and its limits.
+pace_options = partial(_add_options, leave_out=_DECIDING)
+#: Adds the options of arms that take turns: their pace and their limits.
+pair_options = partial(_add_options, leave_out=("trials", *_DECIDING))
 
 
 def _say_replaced(_: click.Context, param: click.Parameter, value: Any) -> Any:

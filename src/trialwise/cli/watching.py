@@ -45,7 +45,7 @@ def watch_runs(arguments: Sequence[str], suites: Sequence[Path]) -> int:
     """
     for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name):
-            signal.signal(getattr(signal, name), _raise_interrupt)
+            signal.signal(getattr(signal, name), signal.default_int_handler)
     code: int = ExitCode.INTERRUPTED
     with TemporaryDirectory(prefix="trialwise-watch-") as folder:
         try:
@@ -64,10 +64,6 @@ def watch_runs(arguments: Sequence[str], suites: Sequence[Path]) -> int:
         except KeyboardInterrupt:
             click.echo(err=True)
             return code
-
-
-def _raise_interrupt(_number: int, _frame: Any) -> None:
-    raise KeyboardInterrupt
 
 
 def _run_once(arguments: Sequence[str], folder: Path) -> tuple[int, bool]:
@@ -89,18 +85,16 @@ def _run_once(arguments: Sequence[str], folder: Path) -> tuple[int, bool]:
             return code, is_interrupted or code == ExitCode.INTERRUPTED
 
 
-def _read_files(folder: Path) -> dict[Path, Stamp]:
+def _read_files(folder: Path) -> dict[Path, str]:
     """Return the files that the last run has read, as they were then."""
     try:
         kept = json.loads((folder / FILES_NAME).read_text(encoding="utf-8"))
     except (OSError, ValueError):  # the service ended the process
         return {}
-    return {
-        Path(name): None if stamp is None else (stamp[0], stamp[1]) for name, stamp in kept.items()
-    }
+    return {Path(name): stamp for name, stamp in kept.items()}
 
 
-def _wait_for_change(seen: dict[Path, Stamp]) -> Path:
+def _wait_for_change(seen: dict[Path, str]) -> Path:
     """Wait until a file differs and nothing changes any more; return the first that differs."""
     while True:
         now = _stamp_all(seen)
@@ -116,7 +110,7 @@ def _wait_for_change(seen: dict[Path, Stamp]) -> Path:
             now = later
 
 
-def _stamp_all(paths: Iterable[Path]) -> dict[Path, Stamp]:
+def _stamp_all(paths: Iterable[Path]) -> dict[Path, str]:
     return {path: stamp_file(path) for path in paths}
 
 
@@ -125,8 +119,6 @@ def _stamp_all(paths: Iterable[Path]) -> dict[Path, Stamp]:
 # What a run leaves for the next one is in a folder: `files.json`, and for each contract a recording
 # of its replies with what they depend on.
 
-#: When a file was changed last, and its size; None where there is none.
-Stamp = tuple[int, int] | None
 FILES_NAME = "files.json"
 #: What they reply depends on what the suite says of them, and not on files of the project.
 _REMOTE = ("chat", "http")
@@ -134,13 +126,13 @@ _REMOTE = ("chat", "http")
 _FOREIGN = ("site-packages", "node_modules", "__pycache__")
 
 
-def stamp_file(path: Path) -> Stamp:
-    """Return what tells two versions of a file apart."""
+def stamp_file(path: Path) -> str:
+    """Return what tells two versions of a file apart; empty where there is no file."""
     try:
         status = path.stat()
     except OSError:
-        return None
-    return status.st_mtime_ns, status.st_size
+        return ""
+    return f"{status.st_mtime_ns} {status.st_size}"
 
 
 class WatchedRun:
@@ -153,7 +145,7 @@ class WatchedRun:
         self._folder = folder
         self._suites: Sequence[Suite] = ()
         self._used: dict[str, tuple[ReusingService, dict[str, Any]]] = {}
-        self._read: dict[str, Stamp] = {}
+        self._read: dict[str, str] = {}
         self._written: set[str] = set()
         # There is no way to remove a hook; this process ends with its run.
         sys.addaudithook(self._hear)
@@ -184,7 +176,7 @@ class WatchedRun:
         if path not in self._read:
             self._read[path] = stamp_file(Path(path))
 
-    def _list_files(self) -> dict[Path, Stamp]:
+    def _list_files(self) -> dict[Path, str]:
         """Return the files of the project that people write, without those that the run writes."""
         folders = [Path.cwd(), *(suite.folder.absolute() for suite in self._suites)]
         without = [suite.runs_folder.absolute() for suite in self._suites]
@@ -280,10 +272,7 @@ class WatchedRun:
         # A model behind an API does not change with a file of the project.
         if service.partition(":")[0] in _REMOTE:
             return depends
-        is_same = all(
-            at == (None if (now := stamp_file(Path(path))) is None else [*now])
-            for path, at in depends["files"].items()
-        )
+        is_same = all(at == stamp_file(Path(path)) for path, at in depends["files"].items())
         return depends if is_same else None
 
 

@@ -98,7 +98,7 @@ def _read_test(item: pytest.Item, settings: Settings) -> tuple[Contract, RunOpti
         raise MarkerError("@pytest.mark.trials is for test functions and methods")
     marker = _marker(item)
     asked = read_marker(marker.args, marker.kwargs, settings=settings, body=body_of(item.function))
-    for conflict in (*_conflicts(item, asked.options), *_list_unused(item, asked)):
+    for conflict in _conflicts(item, asked):
         raise MarkerError(conflict)
     item.extra_keyword_matches.update(asked.tags)
     contract = Contract(
@@ -142,18 +142,8 @@ def _marker(item: pytest.Function) -> pytest.Mark:
     return found
 
 
-def _list_unused(item: pytest.Function, asked: Asked) -> Iterator[str]:
-    """List what a marker gives and the test never takes."""
-    # A test that takes `request` may ask for the trial later.
-    takes = "trial" in item.fixturenames or "request" in item._fixtureinfo.argnames
-    if asked.has_inputs and not takes:
-        yield (
-            "the marker has inputs, and the test never uses them: take the fixture `trial` and use "
-            "trial.input, or drop inputs="
-        )
-
-
-def _conflicts(item: pytest.Function, options: RunOptions) -> Iterator[str]:
+def _conflicts(item: pytest.Function, asked: Asked) -> Iterator[str]:
+    options = asked.options
     if any(getattr(one, "__unittest_expecting_failure__", False) for one in (item.obj, item.cls)):
         yield (
             "@unittest.expectedFailure and @pytest.mark.trials exclude each other: use "
@@ -167,10 +157,8 @@ def _conflicts(item: pytest.Function, options: RunOptions) -> Iterator[str]:
         )
     if options.executor != "local":
         yield from _list_bound(item, options.executor)
-    if options.concurrency == 1:
-        return
     shared = sorted(_PROCESS_WIDE & set(item.fixturenames))
-    if shared:
+    if options.concurrency > 1 and shared:
         yield (
             f"concurrency={options.concurrency} cannot go with {', '.join(shared)}: it changes or "
             "catches what belongs to the whole process, so that trials side by side would disturb "
@@ -178,8 +166,15 @@ def _conflicts(item: pytest.Function, options: RunOptions) -> Iterator[str]:
         )
     callspec = getattr(item, "callspec", None)
     backend = str(getattr(callspec, "params", {}).get("anyio_backend", ""))
-    if "trio" in backend:
+    if options.concurrency > 1 and "trio" in backend:
         yield "concurrency needs asyncio: anyio's trio backend runs one trial after the other"
+    # A test that takes `request` may ask for the trial later.
+    takes = "trial" in item.fixturenames or "request" in item._fixtureinfo.argnames
+    if asked.has_inputs and not takes:
+        yield (
+            "the marker has inputs, and the test never uses them: take the fixture `trial` and use "
+            "trial.input, or drop inputs="
+        )
 
 
 def _list_bound(item: pytest.Function, executor: str) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Generator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -65,9 +66,8 @@ def _set_up_shared(item: pytest.Function) -> None:
     finally:
         item.fixturenames = own
     _require_fixtures(item)
-    # The test itself is not set up: its trials stand in its place.
-    state = item.session._setupstate
-    state.teardown_exact(_Sibling(item))  # type: ignore[arg-type]
+    # The test itself is not set up: its trials stand in its place, below the same parent.
+    item.session._setupstate.teardown_exact(item.parent)  # type: ignore[arg-type]
     loose: Any = item
     loose._initrequest()
 
@@ -89,16 +89,6 @@ def _call(test: MarkedTest) -> None:
         loose.ihook.pytest_runtest_call(item=loose)
     finally:
         del loose.runtest
-
-
-class _Sibling:
-    """An item beside another one, as far as the setup state asks."""
-
-    def __init__(self, item: pytest.Item) -> None:
-        self._item = item
-
-    def listchain(self) -> list[Any]:
-        return [*self._item.listchain()[:-1], self]
 
 
 def _phase(item: pytest.Item, when: When, function: Callable[[], None]) -> pytest.TestReport:
@@ -191,11 +181,7 @@ class TrialwisePlugin:
             return None
         names = pyfuncitem._fixtureinfo.argnames
         given = {name: pyfuncitem.funcargs[name] for name in names}
-
-        async def body() -> None:
-            await pyfuncitem.obj(**given)
-
-        anyio.run(body)
+        anyio.run(partial(pyfuncitem.obj, **given))
         return True
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)

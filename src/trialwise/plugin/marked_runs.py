@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from pathlib import Path
+from shutil import rmtree
 from types import FrameType, TracebackType
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import pytest
 
@@ -44,45 +45,8 @@ _SKIPPED = "the body skipped its first trial: "
 
 T = TypeVar("T")
 
-
-class RunLog:
-    """The run's folder, made with the first trial that counts: a skipped test leaves none."""
-
-    def __init__(self, plan: Plan, folder: Path) -> None:
-        self._plan = plan
-        self._runs = RunStore(folder)
-        self._started_at = ports.SystemClock().now()
-        self.stored: StoredRun | None = None
-
-    def resume(self, run_id: str) -> Sequence[Trial]:
-        """Go on with a stored run; its trials."""
-        self.stored = self._runs.resume(run_id, self._plan)
-        return self.stored.trials()
-
-    def open(self) -> StoredRun:
-        """Return the folder, with its journal open."""
-        if self.stored is None:
-            self.stored = self._runs.create(self._plan, self._started_at)
-        return self.stored
-
-    def append_text(self, text: str) -> None:
-        """Journal a trial."""
-        self.open().journal.append_text(text)
-
-    def append(self, record: Mapping[str, Any]) -> None:
-        """Keep a text."""
-        self.open().text_log.append(record)
-
-    def sync(self) -> None:
-        """Make texts and trials safe; texts first, as trials name them."""
-        if self.stored is not None:
-            self.stored.text_log.sync()
-            self.stored.journal.sync()
-
-    def close(self) -> None:
-        """Let go of the journal."""
-        if self.stored is not None:
-            self.stored.close()
+_Ended: TypeAlias = tuple[RunOutcome, BaseException | None]
+"""What came of the trials, and the interrupt that ended them."""
 
 
 @dataclass(eq=False)
@@ -100,22 +64,14 @@ class TestRun:
     """The session's budget."""
     folder: Path
     """Where runs are kept."""
+    reasons: reasons.Reasons
+    """Takes note of why trials fail."""
 
     def __post_init__(self) -> None:
         self._plan, contract = self.earlier.plan, self.case.contract
         # The body itself says what holds; what stands for it in a fingerprint is no check.
         criteria = [replace(one, postconditions=_check_nothing) for one in contract.criteria]
         self._contract = replace(contract, criteria=criteria)
-        self._log = log = RunLog(self._plan, self.folder)
-        stored = self.earlier.stored
-        self._settings: run_parts.DriverSettings = {
-            "log": log,
-            "text_log": log,
-            "done": () if stored is None else log.resume(stored.run_id),
-            "known": None if log.stored is None else log.stored.texts(),
-            "start_limit": self.budget.take,
-            "unreached": _UNREACHED,
-        }
         self.teardown_errors: list[BaseException] = []
         """What went wrong in tearing trials down."""
 
@@ -129,51 +85,40 @@ class TestRun:
             KeyboardInterrupt: Somebody stopped the session; what is complete was concluded on.
             pytest.skip.Exception: The first trial was skipped, and so is the test.
         """
-        try:
-            outcome, stopped = self._run_trials()
-            found = conclude(outcome, self._log.open())
-        finally:
-            self._log.close()
+        runs, earlier = RunStore(self.folder), self.earlier.stored
+        if earlier is None:
+            stored = runs.create(self._plan, ports.SystemClock().now())
+        else:
+            stored = runs.resume(earlier.run_id, self._plan)
+        with stored:
+            settings: run_parts.DriverSettings = {
+                "log": stored.journal,
+                "text_log": stored.text_log,
+                "done": stored.trials(),
+                "known": stored.texts(),
+                "start_limit": self.budget.take,
+                "unreached": _UNREACHED,
+            }
+            try:
+                is_local = self._plan.options.executor == "local"
+                run = self._run_here if is_local else self._run_in_workers
+                outcome, stopped = run(settings)
+            except BaseException:
+                # A test that is skipped, or whose code is wrong, has measured nothing to be kept.
+                if not stored.trials():
+                    rmtree(stored.path)
+                raise
+            found = conclude(outcome, stored)
         if stopped is not None:
             raise stopped
         return found
 
-    def _run_trials(self) -> tuple[RunOutcome, BaseException | None]:
-        """Run the trials; what came of them, and the interrupt that ended them."""
-        raise NotImplementedError
-
-
-def _check_nothing(reply: Reply) -> bool:
-    """Stands where a contract has a check; bodies are not asked by it."""
-    raise AssertionError(reply)
-
-
-class CheckFailed(AssertionError):
-    """A check that does not hold, shown like an assertion at its place."""
-
-    # Tracebacks would spell out where it is defined, which nobody needs to know.
-    __module__ = "builtins"
-
-
-@dataclass(eq=False)
-class LocalRun(TestRun):
-    """A test whose trials run here.
-
-    Args:
-        reasons: Takes note of why trials fail.
-    """
-
-    reasons: reasons.Reasons
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._reseed = other_plugins.reseeding_of(self.item.config)
-        self._criteria = [one.name for one in self._contract.criteria]
-        service = self._contract.service
-        self._parts = run_parts.RunParts(self._plan, self._contract, service, **self._settings)
-
-    def _run_trials(self) -> tuple[RunOutcome, BaseException | None]:
-        item, parts, session = self.item, self._parts, self.item.session
+    def _run_here(self, settings: run_parts.DriverSettings) -> _Ended:
+        item, session, contract = self.item, self.item.session, self._contract
+        self._reseed = other_plugins.reseeding_of(item.config)
+        self._criteria = [one.name for one in contract.criteria]
+        parts = run_parts.RunParts(self._plan, contract, contract.service, **settings)
+        self._parts = parts
         is_alone = self._plan.options.concurrency == 1
         executor = OneByOne(self._make_item) if is_alone else SideBySide(item, self._make_item)
         stopped = drive(
@@ -245,6 +190,48 @@ class LocalRun(TestRun):
         if parts.ledger.take_turn(parts.clock.monotonic()):
             parts.ledger.sync()
 
+    # In workers nothing is set up or torn down in this process.
+    def _run_in_workers(self, settings: run_parts.DriverSettings) -> _Ended:
+        settings["listener"] = self
+        run = partial(self._run_in_pool, settings)
+        outcome = run_to_end(lambda asked: run_in_thread(run, asked))
+        if outcome.message.startswith(_SKIPPED):
+            why = outcome.message.removeprefix(_SKIPPED)
+            raise pytest.skip.Exception(why, _use_item_location=True)
+        stopped = KeyboardInterrupt() if outcome.stop is StopReason.INTERRUPTED else None
+        return outcome, stopped
+
+    def _run_in_pool(
+        self, settings: run_parts.DriverSettings, must_end: Callable[[], bool]
+    ) -> RunOutcome:
+        return run_in_pool(
+            self._plan,
+            self._contract,
+            self._contract.service,
+            is_interrupted=must_end,
+            make_runner=_describe_body(self.item),
+            # Not imported there: pytest has rewritten its assertions, and it may do things.
+            by_value=[self.item.function.__module__.partition(".")[0]],
+            **settings,
+        )
+
+    def on_event(self, event: ports.Event) -> None:
+        """Charge a trial to the budget of the session."""
+        if isinstance(event, ports.TrialDone):
+            self.budget.pay(event.trial.cost_usd)
+
+
+def _check_nothing(reply: Reply) -> bool:
+    """Stands where a contract has a check; bodies are not asked by it."""
+    raise AssertionError(reply)
+
+
+class CheckFailed(AssertionError):
+    """A check that does not hold, shown like an assertion at its place."""
+
+    # Tracebacks would spell out where it is defined, which nobody needs to know.
+    __module__ = "builtins"
+
 
 # --- A test whose executor runs its body in other processes ---------------------------------------
 
@@ -268,8 +255,6 @@ class BodyRunner:
     arguments: Mapping[str, Any]
     """What `parametrize` gives it."""
     takes_trial: bool
-    in_thread: bool
-    """Whether a plain function gets a thread, since several run side by side or have a limit."""
     limit_s: float | None
     """How many seconds one trial may take."""
     root: Path
@@ -335,7 +320,8 @@ class BodyRunner:
         given = {**self.arguments, **({"trial": handle} if self.takes_trial else {})}
         if inspect.iscoroutinefunction(function):
             await other_plugins.limit_body(self.limit_s, function(**given))
-        elif self.in_thread:
+        elif self.plan.options.concurrency > 1 or self.limit_s is not None:
+            # Several side by side must not wait for each other, and a thread can be left alone.
             work = self._threads.run(partial(function, **given), abandon_on_cancel=True)
             await other_plugins.limit_body(self.limit_s, work)
         else:
@@ -350,41 +336,10 @@ class BodyRunner:
         self._threads.close()
 
 
-class WorkerRun(TestRun):
-    """A test whose trials run in workers; nothing is set up or torn down in this process."""
-
-    def _run_trials(self) -> tuple[RunOutcome, BaseException | None]:
-        outcome = run_to_end(lambda asked: run_in_thread(self._run_in_pool, asked))
-        if outcome.message.startswith(_SKIPPED):
-            why = outcome.message.removeprefix(_SKIPPED)
-            raise pytest.skip.Exception(why, _use_item_location=True)
-        stopped = KeyboardInterrupt() if outcome.stop is StopReason.INTERRUPTED else None
-        return outcome, stopped
-
-    def _run_in_pool(self, must_end: Callable[[], bool]) -> RunOutcome:
-        settings: run_parts.DriverSettings = {**self._settings, "listener": self}
-        return run_in_pool(
-            self._plan,
-            self._contract,
-            self._contract.service,
-            is_interrupted=must_end,
-            make_runner=_describe_body(self.item, self._plan.options.concurrency),
-            # Not imported there: pytest has rewritten its assertions, and it may do things.
-            by_value=[self.item.function.__module__.partition(".")[0]],
-            **settings,
-        )
-
-    def on_event(self, event: ports.Event) -> None:
-        """Charge a trial to the budget of the session."""
-        if isinstance(event, ports.TrialDone):
-            self.budget.pay(event.trial.cost_usd)
-
-
-def _describe_body(item: pytest.Function, concurrency: int) -> partial[BodyRunner]:
+def _describe_body(item: pytest.Function) -> partial[BodyRunner]:
     callspec = getattr(item, "callspec", None)
     names = item._fixtureinfo.argnames
     given = getattr(callspec, "params", {})
-    limit_s = other_plugins.timeout_of(item)
     return partial(
         BodyRunner,
         function=item.function,
@@ -392,8 +347,7 @@ def _describe_body(item: pytest.Function, concurrency: int) -> partial[BodyRunne
         name=item.originalname,
         arguments={name: given[name] for name in names if name in given},
         takes_trial="trial" in names,
-        in_thread=concurrency > 1 or limit_s is not None,
-        limit_s=limit_s,
+        limit_s=other_plugins.timeout_of(item),
         root=item.config.rootpath,
         file=item.path,
     )

@@ -20,7 +20,7 @@ from trialwise.model.run import RunRecord
 from trialwise.model.verdict import Decision
 from trialwise.plugin import other_plugins, reporting
 from trialwise.plugin.admission import CASE, Case, admit, find_earlier
-from trialwise.plugin.marked_runs import LocalRun, TestRun, WorkerRun
+from trialwise.plugin.marked_runs import TestRun
 from trialwise.plugin.reasons import Reasons
 from trialwise.plugin.session import SessionBudget, Settings
 from trialwise.plugin.trial_fixture import UnknownCriterion
@@ -75,9 +75,8 @@ class MarkedTest:
             where = note_result(self.item, earlier.finished, path, note="finished before, kept")
             self._raise_unless_passed(earlier.finished, where)
             return
-        given = (self.item, case, earlier, self.budget, self.settings.store)
-        is_local = case.options.executor == "local"
-        self.run = LocalRun(*given, reasons=self.reasons) if is_local else WorkerRun(*given)
+        folder = self.settings.store
+        self.run = TestRun(self.item, case, earlier, self.budget, folder, self.reasons)
         if self.settings.measure:
             self._measure(case, earlier, self.run)
             return
