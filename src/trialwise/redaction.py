@@ -8,7 +8,7 @@ redaction here, for everything that happens in it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeAlias
@@ -76,7 +76,7 @@ def redact_values(value: Any, redact: Redact | None = None) -> Any:
         return value
     if isinstance(value, str):
         return redact(value)
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):  # a service may answer with one that is not a dict
         return {
             # Keys as well: a reply may be a mapping from tokens.
             redact_values(key, redact): redact_values(item, redact)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 import pytest
@@ -273,6 +274,16 @@ RECURSIVE["arguments"] = RECURSIVE
 def test_tool_calls_that_are_not_plain_are_dropped(calls: Any) -> None:
     """The journal is JSON."""
     assert () == score(Reply(value="yes", details={"tool_calls": calls})).tool_calls
+
+
+def test_tool_calls_in_any_mapping_are_kept() -> None:
+    """A client library may hand out read-only views instead of dicts."""
+    view = MappingProxyType({"n": MappingProxyType({"x": 1})})
+    calls = [MappingProxyType({"name": "f", "arguments": view, "list": [view]})]
+    kept = score(Reply(value="yes", details={"tool_calls": calls})).tool_calls
+
+    plain = {"n": {"x": 1}}
+    assert ({"name": "f", "arguments": plain, "list": [plain]},) == kept
 
 
 def test_plain_tool_calls_are_kept_in_order() -> None:

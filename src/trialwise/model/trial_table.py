@@ -16,7 +16,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from itertools import compress, groupby
-from typing import Any, TypeVar, overload
+from typing import TypeVar, overload
 
 from trialwise.model.trial import CheckResult, Outcome, Trial, grade_outcome
 from trialwise.model.trial_columns import (
@@ -42,12 +42,6 @@ _REPLY, _CALLS, _SHAPE = 1, 2, 4
 #: One more than the largest whole number that a column holds.
 _LARGEST = 1 << 63
 _OPPOSITE = bytes([1, 0]).ljust(256, b"\0")
-
-#: The columns that have a number of each trial, in the order in which they are given.
-_COLUMNS = (
-    *("indexes", "seeds", "_begins", "all_latencies", "starts", "inputs", "course_column"),
-    *("fails", "_texts"),
-)
 
 T = TypeVar("T")
 
@@ -189,9 +183,22 @@ class TrialTable(TrialSequence):
             signs, fails = self._write_signs(trial, is_graded=is_graded)
         latency_s = math.nan if trial.latency_s is None else trial.latency_s
         number = _number(trial.input_id, self._input_numbers, self.names)
-        place = self._insert(
-            (index, seed, at or 0, latency_s, trial.started_s, number, course, fails, texts)
-        )
+        place = len(self.indexes)
+        if index > self.last:
+            self.last = index
+        else:
+            # Trials come nearly in order, so that little has to move.
+            place = bisect_left(self.indexes, index)
+        # One by one, since this runs for every trial: looking the columns up by name takes longer.
+        self.indexes.insert(place, index)
+        self.seeds.insert(place, seed)
+        self._begins.insert(place, at or 0)
+        self.all_latencies.insert(place, latency_s)
+        self.starts.insert(place, trial.started_s)
+        self.inputs.insert(place, number)
+        self.course_column.insert(place, course)
+        self.fails.insert(place, fails)
+        self._texts.insert(place, texts)
         width = len(signs)
         self._signs[place * width : place * width] = signs
         self._errors.insert(place, hash(trial.error) if trial.error else 0)
@@ -200,18 +207,6 @@ class TrialTable(TrialSequence):
             scores = {k: one.result.score for k, one in enumerate(outcomes[:width])}
             told = {k: score for k, score in scores.items() if score is not None}
             self._scores.put(told, place, before=len(self) - 1)
-
-    def _insert(self, numbers: tuple[Any, ...]) -> int:
-        """Put the numbers of a trial into their columns, the index first; return its place."""
-        index, place = numbers[0], len(self.indexes)
-        if index > self.last:
-            self.last = index
-        else:
-            # Trials come nearly in order, so that little has to move.
-            place = bisect_left(self.indexes, index)
-        for name, number in zip(_COLUMNS, numbers, strict=True):
-            getattr(self, name).insert(place, number)
-        return place
 
     def _write_signs(self, trial: Trial, *, is_graded: bool) -> tuple[bytes, bool]:
         """Return the number of each outcome's sign, and whether a criterion failed."""

@@ -27,6 +27,7 @@ from trialwise.declarations.signatures import Arg
 from trialwise.engine.ports import ServiceError, TrialContext, is_unasked
 from trialwise.errors import InvalidArgument
 from trialwise.model import ErrorClass, Reply, Trace
+from trialwise.model.reply import make_reply
 from trialwise.traces.trace_building import read_session
 
 __all__ = ["CallableService"]
@@ -95,8 +96,10 @@ class CallableService:
         self._function = function
         self._is_async = any(map(inspect.iscoroutinefunction, (function, own_call)))
         # Looked up once: it runs for every trial.
-        self._parameters = [(name, _PARTS[part]) for name, part in _arguments(function)]
-        self.takes_nothing = not self._parameters
+        parameters = [(name, _PARTS[part]) for name, part in _arguments(function)]
+        self._positional = [part for name, part in parameters if not name]
+        self._named = [one for one in parameters if one[0]]
+        self.takes_nothing = not parameters
         """Whether the function is called without the input, so that all inputs are alike to it."""
         self._abandon_on_cancel = abandon_on_cancel
         self._in_thread = in_thread
@@ -168,9 +171,8 @@ class CallableService:
         return value, started, self._clock()
 
     def _call(self, trial: TrialContext) -> Any:
-        given = [(name, part(trial)) for name, part in self._parameters]
-        positional = [value for name, value in given if not name]
-        return self._function(*positional, **{name: value for name, value in given if name})
+        named = {name: part(trial) for name, part in self._named}
+        return self._function(*[part(trial) for part in self._positional], **named)
 
     def _timed_in_place(self, trial: TrialContext) -> tuple[Any, float, float]:
         """Call a sync function as if no event loop were running: many clients start their own."""
@@ -210,7 +212,7 @@ def _ending_copies() -> Iterator[None]:
 def _reply(value: Any, latency_s: float) -> Reply:
     # The plain cases first: looking closer takes longer than many a function.
     if type(value) in _PLAIN and not _may_be_session(value):
-        return Reply(value=value, latency_s=latency_s)
+        return make_reply(value, latency_s)
     if not isinstance(value, Reply):
         value = _read_session(value)
     if not isinstance(value, Reply):
