@@ -279,12 +279,25 @@ def explain_other_rules(finding: Finding, design: stats.RegressionCutoff) -> tup
     complete = tally.trials == design.trials and design.cutoff is not None
     if not complete or lower is None or design.trials + design.baseline_trials > _LARGEST:
         return ()
-    rate = design.baseline_successes / design.baseline_trials
-    rows = _list_predictive(finding, design)
-    margin = round(rate - lower, 12)
-    if 0 < margin <= rate:
-        for method in METHODS:
-            rows += _list_margin_test(finding, design, margin, method)
+    alpha, passed, size = design.alpha, design.baseline_successes, design.baseline_trials
+    rows, margin = _list_predictive(finding, design), round(passed / size - lower, 12)
+    loss = f"a loss of {as_points(margin)}"
+    for method in METHODS if 0 < margin <= passed / size else ():
+        found = stats.noninferiority(
+            passed, size, tally.passed, tally.trials, margin=margin, alpha=alpha, method=method
+        )
+        error = stats.noninferiority_size(
+            size,
+            tally.trials,
+            margin=margin,
+            baseline_rate=passed / size,
+            alpha=alpha,
+            method=method,
+        )
+        shown = "shown" if found.noninferior else "not shown"
+        claim = f"a loss of less than {as_points(margin)} is {shown}"
+        rows.append((_NAMES[method], f"{claim}, p = {as_computed(found.p_value)}"))
+        rows.append(("", _compare(error, alpha, f"of runs claim it after {loss}")))
     rows.append(("", "Approximate, for comparison. They do not decide this criterion."))
     return (make_section("OTHER RULES (§3.2, §4.5)", rows),)
 
@@ -300,22 +313,6 @@ def _list_predictive(finding: Finding, design: stats.RegressionCutoff) -> Rows:
         event = "of runs FAIL if nothing has changed"
         rows.append(("", _compare(found.design_false_alarm, design.alpha, event)))
     return rows
-
-
-def _list_margin_test(
-    finding: Finding, design: stats.RegressionCutoff, margin: float, method: Method
-) -> Rows:
-    alpha, test = design.alpha, (finding.tally.passed, finding.tally.trials)
-    baseline, trials = (design.baseline_successes, design.baseline_trials), design.trials
-    found = stats.noninferiority(*baseline, *test, margin=margin, alpha=alpha, method=method)
-    rate = baseline[0] / baseline[1]
-    size = stats.noninferiority_size(
-        baseline[1], trials, margin=margin, baseline_rate=rate, alpha=alpha, method=method
-    )
-    shown = "shown" if found.noninferior else "not shown"
-    claim = f"a loss of less than {as_points(margin)} is {shown}, p = {as_computed(found.p_value)}"
-    event = f"of runs claim it after a loss of {as_points(margin)}"
-    return [(_NAMES[method], claim), ("", _compare(size, alpha, event))]
 
 
 def _compare(actual: float, alpha: float, event: str) -> str:

@@ -139,6 +139,14 @@ def conclude_corrected(plan: CriterionPlan, counts: Counts) -> Conclusion:
             wanted = Decision.PASS
         if answer.decision is wanted and not unlike:
             decision = wanted
+    if answer is None:
+        statement = "No trial was available to decide on."
+    elif decision is Decision.INCONCLUSIVE:
+        statement = f"All trials are in, and they do not decide between {good:g} and {bad:g}. "
+        statement += _why(answer)
+    else:
+        where = f"above {bad:g}" if decision is Decision.PASS else f"below the required {good:g}"
+        statement = f"{_CORRECTED} {where}."
     return Conclusion(
         decision=decision,
         tally=counts.tally,
@@ -146,7 +154,7 @@ def conclude_corrected(plan: CriterionPlan, counts: Counts) -> Conclusion:
         null=f"p ≥ {good:g}, where a FAIL is rare",
         alternative=f"p ≤ {bad:g}, where a PASS is rare",
         observed_rate=observed_status(counts.tally, good) if rows else ObservedRate.NOT_APPLICABLE,
-        statement=unlike or _between(decision, answer, good, bad),
+        statement=unlike or statement,
         confidence_statement=(
             f"P(FAIL) ≤ {alpha:g} at every true rate of {good:g} or more, and P(PASS) ≤ {beta:g} "
             f"at every true rate of {bad:g} or less, for labels and trials drawn alike and "
@@ -257,18 +265,6 @@ def _needs(answer: stats.JudgedDecision) -> tuple[bool, float]:
 def _outcomes(rows: Rows, *, kindly: bool) -> Sequence[int]:
     """Return what the judge said; its silence speaks against whatever is to be concluded."""
     return rows.mark(lambda row: row.passed or (kindly and row.is_unjudged))
-
-
-def _between(
-    decision: Decision, answer: stats.JudgedDecision | None, good: float, bad: float
-) -> str:
-    if answer is None:
-        return "No trial was available to decide on."
-    if decision is Decision.PASS:
-        return f"{_CORRECTED} above {bad:g}."
-    if decision is Decision.FAIL:
-        return f"{_CORRECTED} below the required {good:g}."
-    return f"All trials are in, and they do not decide between {good:g} and {bad:g}. {_why(answer)}"
 
 
 def _corrected(

@@ -340,7 +340,12 @@ def plan_chosen(
         return Refused(f"{written} needs a fixed number of trials: add `trials`")
     cutoff = math.ceil(as_written(threshold) * trials)
     alarm = stats.binomial_cdf(cutoff - 1, trials, baseline[0] / baseline[1])
-    alpha = _imply_alpha(baseline, trials, cutoff, threshold, rule)
+    if rule == "wilson":
+        alpha = stats.implied_confidence_of_threshold(*baseline, trials, threshold).alpha
+    elif rule == "fisher":
+        alpha = stats.implied_alpha_of_cutoff(*baseline, trials, cutoff).alpha
+    else:
+        alpha = stats.boschloo(*baseline, cutoff - 1, trials).p_value if baseline[0] else None
     if alpha is None or alpha >= _MEANINGLESS or alarm >= _MEANINGLESS:
         implied = "no α" if alpha is None else f"α = {alpha:.3f}"
         return Refused(
@@ -353,17 +358,6 @@ def plan_chosen(
         if design.cutoff == cutoff or design.cutoff is None:
             return design
     return Refused(f"{written} is not a threshold of `rule: {rule}` with {trials} trials")
-
-
-def _imply_alpha(
-    baseline: tuple[int, int], trials: int, cutoff: int, threshold: float, rule: stats.Rule
-) -> float | None:
-    if rule == "wilson":
-        return stats.implied_confidence_of_threshold(*baseline, trials, threshold).alpha
-    if rule == "fisher":
-        return stats.implied_alpha_of_cutoff(*baseline, trials, cutoff).alpha
-
-    return stats.boschloo(*baseline, cutoff - 1, trials).p_value if baseline[0] else None
 
 
 def describe_chosen(criterion: Criterion, design: stats.RegressionCutoff) -> tuple[str, ...]:
