@@ -139,11 +139,7 @@ def opt(*names: str, **more: Any) -> tuple[tuple[str, ...], dict[str, Any]]:
 
 
 def declared(owner: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Add an option for each field of a dataclass, described by its docstring.
-
-    The function takes an object of the class as `how`.
-    """
-    hints, described = get_type_hints(owner, include_extras=True), read_arguments(owner)
+    """Add the options of `add_options`; the function takes an object of the class as `how`."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
@@ -151,14 +147,26 @@ def declared(owner: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
             how = owner(**{one.name: given.pop(one.name) for one in fields(owner)})
             return function(how=how, **given)
 
+        return add_options(owner)(call)
+
+    return decorate
+
+
+def add_options(owner: type) -> Callable[[F], F]:
+    """Add an option for each field of a dataclass, described by its docstring."""
+    hints, described = get_type_hints(owner, include_extras=True), read_arguments(owner)
+
+    def decorate(function: F) -> F:
         for one in reversed(fields(owner)):
             if one.name in _SHARED:
-                call = _SHARED[one.name](call)
+                function = _SHARED[one.name](function)
                 continue
-            usual = {"help": described.get(one.name), "required": one.default is MISSING}
+            # Help pages set off a default by two spaces.
+            said = described.get(one.name, "").replace(" [default: ", "  [default: ")
+            usual = {"help": said or None, "required": one.default is MISSING}
             usual |= {} if one.default is MISSING else {"default": one.default}
-            call = _build_option(one.name, hints[one.name], usual)(call)
-        return call
+            function = _build_option(one.name, hints[one.name], usual)(function)
+        return function
 
     return decorate
 

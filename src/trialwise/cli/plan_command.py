@@ -6,18 +6,17 @@ the latency low enough. What else was once a form of its own is an option of one
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias
 
 import click
 from click.core import ParameterSource
 
 from trialwise.cli import options, process
-from trialwise.cli.options import RATE, TRIALS, option_name, refusal
+from trialwise.cli.options import RATE, TRIALS, add_options, opt, option_name, refusal
 from trialwise.errors import InvalidArgument
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 #: What a question calls its parts, as its user writes them; the others are named alike.
 _OPTIONS = {
@@ -51,39 +50,33 @@ _OLD_FORMS = {
 _LONG = 1_000
 
 
-def _option(names: str, kind: Any, text: str, default: Any = None) -> Callable[[F], F]:
-    """Add an option.
+#: A rate that may be left out, a number likewise, and what has the same default everywhere.
+_Rate: TypeAlias = Annotated[float | None, opt(type=RATE)]
+_Count: TypeAlias = Annotated[int | None, opt(type=TRIALS)]
+_FromOne: TypeAlias = Annotated[int, opt(type=TRIALS)]
+_Power: TypeAlias = Annotated[float, opt(type=RATE, default="80%", show_default=True)]
+_Hidden: TypeAlias = Annotated[Path | None, opt(hidden=True)]
+
+
+@dataclass(kw_only=True)
+class _Shared:
+    """How surely something is asked, what a trial costs, and where the answer goes.
 
     Args:
-        names: Its names, the last one perhaps that of the argument.
-        kind: The kind of its value, or None for a flag.
-        text: Its help; nothing for what earlier versions knew.
-        default: The help shows it where it is written as a user would write it.
+        confidence: Confidence, 1 - alpha.
+        trial_usd: Dollars a trial costs: 0.02.
+        trial_s: Time a trial takes: 3s, 2m.
+        output: Write there instead: *.json, *.html, *.svg (the charts) or *.txt.
     """
-    if kind is None:
-        return click.option(*names.split(), is_flag=True, help=text)
-    given = {"default": default, "show_default": isinstance(default, str)}
-    return click.option(*names.split(), type=kind, help=text, hidden=not text, **given)
 
-
-_concurrency = _option("--concurrency", TRIALS, "Trials that may run at once.", 1)
-_power = _option("--power", RATE, "Power, 1 - beta.", "80%")
-
-
-def _shared(function: F) -> F:
-    """Add how surely something is asked, what a trial costs, and where the answer goes."""
-    written = "Write there instead: *.json, *.html, *.svg (the charts) or *.txt."
-    for decorate in (
-        _option("--svg", options.FILE, ""),  # -o says the same
-        _option("--html", options.FILE, ""),
-        _option("-o --output", options.FILE, written),
-        options.json_option,
-        _option("--seconds trial_s", options.DURATION, "Time a trial takes: 3s, 2m."),
-        _option("--price trial_usd", options.USD, "Dollars a trial costs: 0.02."),
-        _option("--confidence", RATE, "Confidence, 1 - alpha.", "95%"),
-    ):
-        function = decorate(function)
-    return function
+    confidence: Annotated[float, opt(type=RATE, default="95%", show_default=True)] = 0.95
+    trial_usd: Annotated[float | None, opt("--price", type=options.USD)] = None
+    trial_s: Annotated[float | None, opt("--seconds", type=options.DURATION)] = None
+    as_json: bool
+    output: Annotated[Path | None, opt("-o", "--output")] = None
+    # Scripts that were written for earlier versions still name these two: -o says the same.
+    html: _Hidden = None
+    svg: _Hidden = None
 
 
 def _answer(question: str, given: dict[str, Any], *, short: bool = False) -> int:
@@ -97,7 +90,6 @@ def _answer(question: str, given: dict[str, Any], *, short: bool = False) -> int
     from trialwise.runtime import trial_sizing
 
     as_json, output = given.pop("as_json"), given.pop("output")
-    # Scripts that were written for earlier versions still name these two.
     files: dict[Any, Any] = {given.pop("html"): "html", given.pop("svg"): "svg"}
     if output is not None:
         files[output] = _FORMATS.get(output.suffix.lower())
@@ -211,34 +203,46 @@ def command() -> None:
     """
 
 
+@dataclass(kw_only=True)
+class _RateForm:
+    """What is asked about a required rate.
+
+    Args:
+        expect: The true rate you expect: the answer is for it. [default: half the allowed failures]
+        alternative: The bad rate to tell it from. [default: 10 points lower, at least 1%]
+        max_trials: Upper limit on trials. [default: twice the exact fixed sample]
+        fixed: Plan a fixed number of trials, in both rule sets.
+        estimate: Estimate a rate of about RATE; decide nothing.
+        margin: With --fixed: also find a loss of so much. With --estimate: half the interval's
+            width.
+        trials: With either: say what this many trials would do.
+        power: Power, 1 - beta.
+        batch: Decide after every N trials.
+        criteria: Criteria decided on the same trials.
+        correction: How the criteria share alpha.
+        concurrency: Trials that may run at once.
+        verbose: Also print the rule in counts, the other methods and charts.
+    """
+
+    expect: _Rate = None
+    alternative: _Rate = None
+    max_trials: _Count = None
+    fixed: bool = False
+    estimate: bool = False
+    margin: _Rate = None
+    trials: _Count = None
+    power: _Power = 0.8
+    batch: _FromOne = 1
+    criteria: _FromOne = 1
+    correction: Annotated[Literal["none", "bonferroni"], opt(show_default=True)] = "none"
+    concurrency: _FromOne = 1
+    verbose: Annotated[bool, opt("-v", "--verbose")] = False
+
+
 @command.command("rate", cls=_RateQuestion, short_help="Is the rate high enough?")
 @click.argument("rate", type=RATE, metavar="RATE", required=False)
-@_option(
-    "--expect",
-    RATE,
-    "The true rate you expect: the answer is for it.  [default: half the allowed failures]",
-)
-@_option(
-    "--alternative", RATE, "The bad rate to tell it from.  [default: 10 points lower, at least 1%]"
-)
-@_option("--max-trials", TRIALS, "Upper limit on trials.  [default: twice the exact fixed sample]")
-@_option("--fixed", None, "Plan a fixed number of trials, in both rule sets.")
-@_option("--estimate", None, "Estimate a rate of about RATE; decide nothing.")
-@_option(
-    "--margin",
-    RATE,
-    "With --fixed: also find a loss of so much. With --estimate: half the interval's width.",
-)
-@_option("--trials", TRIALS, "With either: say what this many trials would do.")
-@_power
-@_option("--batch", TRIALS, "Decide after every N trials.", 1)
-@_option("--criteria", TRIALS, "Criteria decided on the same trials.", 1)
-@_option(
-    "--correction", click.Choice(["none", "bonferroni"]), "How the criteria share alpha.", "none"
-)
-@_concurrency
-@_option("-v --verbose", None, "Also print the rule in counts, the other methods and charts.")
-@_shared
+@add_options(_RateForm)
+@add_options(_Shared)
 def rate_question(*, fixed: bool, estimate: bool, verbose: bool, **given: Any) -> int:
     """Plan a test of "the rate is at least RATE".
 
@@ -277,15 +281,28 @@ def _announce(max_trials: int) -> None:
         click.echo(f"searching for a design of up to {max_trials} trials ...", err=True)
 
 
+@dataclass(kw_only=True)
+class _RegressionForm:
+    """What is asked about a drop.
+
+    Args:
+        baseline: Successes of trials: 951/1000.
+        drop: The drop to see.
+        threshold: Say which false alarms a threshold of your choice implies.
+        trials: Say what this many trials would do.
+        power: Power, 1 - beta.
+    """
+
+    baseline: Annotated[tuple[int, int], opt(type=options.SUCCESSES, multiple=False)]
+    drop: Annotated[float, opt(type=RATE, default="5%", show_default=True)] = 0.05
+    threshold: _Rate = None
+    trials: _Count = None
+    power: _Power = 0.8
+
+
 @command.command("regression", short_help="Has the rate dropped from a measured baseline?")
-@click.option(
-    "--baseline", type=options.SUCCESSES, required=True, help="Successes of trials: 951/1000."
-)
-@_option("--drop", RATE, "The drop to see.", "5%")
-@_option("--threshold", RATE, "Say which false alarms a threshold of your choice implies.")
-@_option("--trials", TRIALS, "Say what this many trials would do.")
-@_power
-@_shared
+@add_options(_RegressionForm)
+@add_options(_Shared)
 def regression_question(**given: Any) -> int:
     """Plan the trials that see a drop from a baseline, or refuse.
 
@@ -300,42 +317,50 @@ def regression_question(**given: Any) -> int:
     return _answer("plan_regression", given)
 
 
+@dataclass(kw_only=True)
+class _CompareForm:
+    """What is asked about two arms or more.
+
+    Args:
+        expect: The rates you expect of the control and of the candidate; with best, of all arms.
+            [default: 80%:90%]
+        question: What is asked of the candidate, or which arm is best. [default: different;
+            not-worse with --margin]
+        margin: The margin of the question, such as 2%.
+        pairs: A fixed number of pairs.
+        max_pairs: Upper limit on pairs, or rounds.
+        tests: Criteria times candidates, which share the level.
+        arms: Arms that run, the control included.
+        concurrency: Trials that may run at once.
+        discordance: Pairs in which exactly one passes. [default: the arms have nothing in common]
+        rate: Instead of --expect: the rate of A.
+        drop: With --rate: how far B lies below it.
+        two_sided: With --rate: look for a difference either way.
+        smallest_difference: With best: the smallest difference between two rates that matters.
+        break_ties: With best: choose the last arm at once.
+        power: Power, 1 - beta.
+    """
+
+    expect: Annotated[Any, opt(type=options.ARM_RATES)] = None
+    question: Annotated[str | None, opt(type=click.Choice((*options.QUESTIONS, "best")))] = None
+    margin: _Rate = None
+    pairs: Annotated[int | None, opt("--trials", "--pairs", type=TRIALS)] = None
+    max_pairs: Annotated[int | None, opt("--max-trials", type=TRIALS)] = None
+    tests: _FromOne = 1
+    arms: _FromOne = 2
+    concurrency: _FromOne = 1
+    discordance: _Rate = None
+    rate: _Rate = None
+    drop: _Rate = None
+    two_sided: bool = False
+    smallest_difference: Annotated[float, opt(type=RATE, default="10%", show_default=True)] = 0.1
+    break_ties: bool = False
+    power: _Power = 0.8
+
+
 @command.command("compare", short_help="Which arm is better, or the best?")
-@_option(
-    "--expect",
-    options.ARM_RATES,
-    "The rates you expect of the control and of the candidate; with best, of all arms.  "
-    "[default: 80%:90%]",
-)
-@_option(
-    "--question",
-    click.Choice((*options.QUESTIONS, "best")),
-    "What is asked of the candidate, or which arm is best.  "
-    "[default: different; not-worse with --margin]",
-)
-@_option("--margin", RATE, "The margin of the question, such as 2%.")
-@_option("--trials --pairs pairs", TRIALS, "A fixed number of pairs.")
-@_option("--max-trials max_pairs", TRIALS, "Upper limit on pairs, or rounds.")
-@_option("--tests", TRIALS, "Criteria times candidates, which share the level.", 1)
-@_option("--arms", TRIALS, "Arms that run, the control included.", 2)
-@_concurrency
-@_option(
-    "--discordance",
-    RATE,
-    "Pairs in which exactly one passes.  [default: the arms have nothing in common]",
-)
-@_option("--rate", RATE, "Instead of --expect: the rate of A.")
-@_option("--drop", RATE, "With --rate: how far B lies below it.")
-@_option("--two-sided", None, "With --rate: look for a difference either way.")
-@_option(
-    "--smallest-difference",
-    RATE,
-    "With best: the smallest difference between two rates that matters.",
-    "10%",
-)
-@_option("--break-ties", None, "With best: choose the last arm at once.")
-@_power
-@_shared
+@add_options(_CompareForm)
+@add_options(_Shared)
 def compare_question(**given: Any) -> int:
     """Plan a comparison: pairs, chances of each verdict, money and time.
 
@@ -378,28 +403,33 @@ def compare_question(**given: Any) -> int:
     return _answer("plan_pairs", given)
 
 
+_PERCENTILES = opt("--percentile", type=options.PERCENTILE, default=("95",), show_default=True)
+# The limit may be asked for without naming it.
+_LIMIT = opt(type=options.LIMIT, is_flag=False, flag_value=options.UNNAMED_LIMIT, metavar="[TIME]")
+
+
+@dataclass(kw_only=True)
+class _LatencyForm:
+    """What is asked about a latency.
+
+    Args:
+        percentiles: 50, 90, 95 or 99; may be repeated.
+        baseline: Latencies of the baseline.
+        trials: Trials planned.
+        limit: Show an explicit limit, such as 500ms.
+        success_rate: Trials that will succeed; only those have a latency.
+    """
+
+    percentiles: Annotated[tuple[float, ...], _PERCENTILES] = (0.95,)
+    baseline: _Count = None
+    trials: _Count = None
+    limit: Annotated[float | None, _LIMIT] = None
+    success_rate: Annotated[float, opt(type=RATE, default="100%", show_default=True)] = 1.0
+
+
 @command.command("latency", short_help="Is the latency low enough?")
-@click.option(
-    "--percentile",
-    "percentiles",
-    type=options.PERCENTILE,
-    multiple=True,
-    default=("95",),
-    show_default=True,
-    help="50, 90, 95 or 99; may be repeated.",
-)
-@_option("--baseline", TRIALS, "Latencies of the baseline.")
-@_option("--trials", TRIALS, "Trials planned.")
-@click.option(
-    "--limit",
-    type=options.LIMIT,
-    is_flag=False,
-    flag_value=options.UNNAMED_LIMIT,
-    metavar="[TIME]",
-    help="Show an explicit limit, such as 500ms.",
-)
-@_option("--success-rate", RATE, "Trials that will succeed; only those have a latency.", "100%")
-@_shared
+@add_options(_LatencyForm)
+@add_options(_Shared)
 def latency_question(*, limit: float | None, **given: Any) -> int:
     """Plan a claim about a latency percentile, from counts alone.
 
