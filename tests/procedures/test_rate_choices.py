@@ -6,7 +6,7 @@ from math import comb
 
 import pytest
 
-from trialwise.procedures.sizing.sizing_base import Prices, list_choices
+from trialwise.procedures.sizing.sizing_base import list_choices
 
 
 def chance_of_at_least(k: int, n: int, p: float) -> float:
@@ -23,7 +23,7 @@ def test_fixed_trials_are_the_fewest_that_pass_often_enough() -> None:
         return chance_of_at_least(cutoff, n, 0.97)
 
     fewest = next(n for n in range(1, 500) if power(n) >= 0.8)
-    *_, fixed = list_choices(0.9, 0.97, prices=Prices(trial_usd=0.5))
+    *_, fixed = list_choices(0.9, 0.97, trial_usd=0.5)
     assert f"+ trials: {fewest}" == fixed.setting
     assert fixed.passes == pytest.approx(power(fewest))
     # FAIL shows a rate below 90 %, and the rest is open.

@@ -89,17 +89,17 @@ def render_choices(plan: Plan, expected: float, *, expense: Expense | None = Non
         expected: The true rate that somebody expects.
         expense: The expense of one trial, where it is known.
     """
-    from trialwise.procedures.sizing.sizing_base import Prices, list_choices
+    from trialwise.procedures.sizing.sizing_base import list_choices
     from trialwise.renderers.capabilities import Capabilities
     from trialwise.renderers.document_text import write_table
 
-    prices = Prices(trial_usd=None if expense is None else expense.trial_usd or None)
+    usd = None if expense is None else expense.trial_usd or None
     lines: list[str] = []
     for one in plan.criteria:
         required, level = one.threshold.required_rate, one.alpha
         if required is None or level is None:
             continue
-        choices = list_choices(required, expected, level=level, prices=prices)
+        choices = list_choices(required, expected, level=level, trial_usd=usd)
         table = build_choices(choices, expected, of=one.criterion)
         lines += [f"  {table.heading}", *write_table(table, Capabilities(), _WIDTH), ""]
     return "\n".join(lines)

@@ -16,7 +16,7 @@ from trialwise.documents.charts import Chart, Guide, Ink, Line, Place, Unit, cha
 from trialwise.documents.numbers import as_duration, as_money, as_percent, as_points, as_probability
 from trialwise.procedures.regression import FALSE_ALARM_EXCESS
 from trialwise.procedures.sizing import regression_sizing as sizing
-from trialwise.procedures.sizing.sizing_base import Prices, SizingPlan
+from trialwise.procedures.sizing.sizing_base import SizingPlan, SizingQuestion
 from trialwise.stats.result_types import Refusal, Undefined
 
 _INKS: tuple[Ink, ...] = ("one", "two", "three", "four")
@@ -87,17 +87,19 @@ def guide_rates(*rates: float, axis: Literal["x", "y"] = "x") -> tuple[Guide, ..
     return tuple(Guide(value=one, label=as_percent(round(one, 4)), axis=axis) for one in rates)
 
 
-def list_costs(prices: Prices, trials: float = 1, rounds: float | None = None) -> list[str]:
+def list_costs(
+    question: SizingQuestion, trials: float = 1, rounds: float | None = None
+) -> list[str]:
     """List what some trials cost, as far as that is known; they take as long as their rounds."""
-    parts = [] if prices.trial_usd is None else [as_money(trials * prices.trial_usd)]
-    if prices.trial_s is not None:
-        parts.append(as_duration((trials if rounds is None else rounds) * prices.trial_s))
+    parts = [] if question.trial_usd is None else [as_money(trials * question.trial_usd)]
+    if question.trial_s is not None:
+        parts.append(as_duration((trials if rounds is None else rounds) * question.trial_s))
     return parts
 
 
-def format_cost(prices: Prices, trials: int) -> str:
+def format_cost(question: SizingQuestion, trials: int) -> str:
     """Format what some trials cost, as the rest of a sentence; nothing where that is not known."""
-    parts = list_costs(prices, trials)
+    parts = list_costs(question, trials)
     return f" ({', '.join(parts)})" if parts else ""
 
 
@@ -141,7 +143,7 @@ def _recommend_regression(plan: sizing.RegressionPlan) -> str:
     alarm, power = row.exact.design_false_alarm, row.exact_power or 0.0
     alarms = "" if alarm is None else f" and in {as_probability(alarm)} if nothing changed"
     # Whoever gives a number of trials asks what it does; whoever gives none asks for one.
-    start, enough = f"Run {trials} trials{format_cost(question.prices, trials)} and", ""
+    start, enough = f"Run {trials} trials{format_cost(question, trials)} and", ""
     if question.trials is not None:
         start = f"With {trials} trials"
         if plan.exact.trials is not None:
@@ -281,7 +283,7 @@ def _list_latency_facts(question: sizing.LatencyQuestion) -> Iterator[tuple[str,
         yield "success rate", as_percent(question.success_rate)
     if question.trials is not None:
         expected = question.expected_trials
-        cost = format_cost(question.prices, question.trials)
+        cost = format_cost(question, question.trials)
         yield "trials", f"{question.trials} planned, {expected} successful expected{cost}"
     if question.limited:
         limit = question.limit_s
@@ -298,7 +300,7 @@ def _recommend_latency(plan: sizing.LatencyPlan) -> str:
     assert isinstance(planned, int)  # the success rate is above 0
     successes = f", so that {hardest.existence_minimum} successes are expected"
     return (
-        f"Run at least {planned} trials{format_cost(question.prices, planned)}"
+        f"Run at least {planned} trials{format_cost(question, planned)}"
         f"{successes if question.success_rate < 1 else ''}: fewer latencies cannot bound "
         f"{_level(hardest.percentile)} from above at {as_percent(question.confidence)} confidence."
     )

@@ -21,7 +21,6 @@ from trialwise.procedures.sizing.paired_sizing import (
     PairedPlan,
     PairedSizingQuestion,
 )
-from trialwise.procedures.sizing.sizing_base import NO_PRICES
 
 #: How often two arms disagree, between the least that their rates allow and independence.
 _KINDS = {
@@ -94,7 +93,7 @@ def _price(question: PairedSizingQuestion, pairs: float) -> str:
         return "no end"
     # Every arm answers every input, also where the question is about two of several arms.
     trials = math.ceil(pairs) * question.arms
-    costs = list_costs(question.prices, trials, trials / question.concurrency)
+    costs = list_costs(question, trials, trials / question.concurrency)
     return ", ".join([as_count(trials, "trial"), *costs])
 
 
@@ -135,7 +134,7 @@ def _tabulate_chances(question: PairedSizingQuestion, method: PairedMethod) -> T
         return build_table(heading, method.rows, *columns)
     columns.append(("pairs", lambda one: _write_pairs(one.mean_pairs)))
     # Without prices the column would repeat the one beside it.
-    if question.prices != NO_PRICES:
+    if question.trial_usd or question.trial_s:
         columns.append(("on average", lambda one: _price(question, one.mean_pairs)))
     notes = []
     if method.certificate is not None:

@@ -24,7 +24,7 @@ def build_compliance_page(plan: sizing.CompliancePlan) -> Document:
         ("hoped for", f"{better}; PASS there in at least {as_percent(question.power)} of runs"),
     ]
     if trials is not None:
-        facts.append(("trials", f"{trials}{pages.format_cost(question.prices, trials)}"))
+        facts.append(("trials", f"{trials}{pages.format_cost(question, trials)}"))
     return pages.make_page(
         f"show that the rate is above {required}",
         facts,
@@ -63,7 +63,7 @@ def _recommend_compliance(plan: sizing.CompliancePlan, required: str, better: st
             f"{power} at {better}: raise --expect or lower --power."
         )
     design = size.required.design
-    cost = pages.format_cost(question.prices, design.trials)
+    cost = pages.format_cost(question, design.trials)
     passing = f"{design.cutoff} successes (exact rule): {word_chances(size.required)}"
     return f"Run {design.trials} trials{cost} and PASS with at least {passing}."
 
@@ -200,7 +200,7 @@ def build_precision_page(plan: sizing.PrecisionPlan) -> Document:
     """Build the precision plan as a page: trials for a width, or the width that trials give."""
     question, chosen = plan.question, plan.wilson
     level, rate = as_percent(question.confidence), as_percent(question.rate)
-    trials = f"{chosen.trials} trials{pages.format_cost(question.prices, chosen.trials)}"
+    trials = f"{chosen.trials} trials{pages.format_cost(question, chosen.trials)}"
     width, holds = as_probability(chosen.half_width), as_probability(chosen.coverage)
     if question.margin is not None:
         asked = f"estimate a rate of about {rate} to ± {as_percent(question.margin)}"

@@ -96,7 +96,7 @@ def _list_facts(plan: sizing.SequentialPlan) -> Iterator[tuple[str, str]]:
             yield "shared", f"the optimal design is made for the longest of them: at most {shared}"
     if question.concurrency > 1:
         yield "in flight", f"up to {question.concurrency} trials at once"
-    if costs := list_costs(question.prices):
+    if costs := list_costs(question):
         yield "a trial", " and ".join(costs)
 
 
@@ -118,7 +118,7 @@ def _recommend(plan: sizing.SequentialPlan) -> str:
     good, bad = as_percent(question.rate), as_percent(question.alternative_rate)
     several = question.criteria > 1
     run = f" for a run of {question.criteria} criteria" if several else ""
-    costs = [list_costs(question.prices, at.started.mean, at.rounds.mean) for at in (high, low)]
+    costs = [list_costs(question, at.started.mean, at.rounds.mean) for at in (high, low)]
     told = "; ".join(map(" and ".join, zip(*costs, strict=True)))
     use = (
         f"the {NAMES[best.method]} design: {as_mean_trials(high.run_trials.mean)} trials on "
@@ -197,7 +197,7 @@ def _list_tables(plan: sizing.SequentialPlan) -> Iterator[Section | Table]:
 
 def _tabulate_run(plan: sizing.SequentialPlan, rates: Sequence[str]) -> Iterator[Table]:
     """Tabulate what a run takes beside the trials of one criterion; nothing where that is all."""
-    question, prices, best = plan.question, plan.question.prices, plan.recommendation
+    question, best = plan.question, plan.recommendation
     rows: list[tuple[str, Callable[[sizing.Expectation], str]]] = []
     notes: list[str] = []
     if question.criteria > 1:
@@ -213,11 +213,11 @@ def _tabulate_run(plan: sizing.SequentialPlan, rates: Sequence[str]) -> Iterator
         starts = "as many trials as may run at once"
         needed = "only trials that will more likely than not be needed"
         notes.append(f"A round starts {starts if is_whole else needed}.")
-    if prices.trial_usd is not None:
+    if question.trial_usd is not None:
         rows.append(("money", lambda at: _write_money(at.cost_usd)))
-        most = as_money(plan.max_trials * prices.trial_usd)
+        most = as_money(plan.max_trials * question.trial_usd)
         notes.append(f"At most {most} for {plan.max_trials} trials.")
-    if prices.trial_s is not None:
+    if question.trial_s is not None:
         rows.append(("time", lambda at: _write_time(at.duration_s)))
     if rows:
         yield Table(

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from trialwise.documents.numbers import as_points
 from trialwise.errors import InvalidArgument
@@ -137,23 +136,16 @@ def plan_choice(
         raise InvalidArgument("rates", list(rates), allowed)
     # A choice by a smaller difference takes quadratically more rounds, in a simulation as well.
     runs = _RUNS if smallest_difference >= _COARSE else _FEW_RUNS
-    forecast = partial(
-        forecast_choice,
-        smallest_difference=smallest_difference,
-        alpha=1 - confidence,
-        break_ties=break_ties,
-        max_rounds=max_rounds,
-        runs=runs,
+    asked: Any = {
+        "smallest_difference": smallest_difference,
+        "break_ties": break_ties,
+        "max_rounds": max_rounds,
+    }
+    forecasts = tuple(
+        (assumed, forecast_choice(several, alpha=1 - confidence, runs=runs, **asked))
+        for assumed, several in _list_situations(arms, smallest_difference, rates)
     )
-    situations = _list_situations(arms, smallest_difference, rates)
-    return ChoicePlan(
-        arms=arms,
-        smallest_difference=smallest_difference,
-        confidence=confidence,
-        break_ties=break_ties,
-        max_rounds=max_rounds,
-        forecasts=tuple((assumed, forecast(several)) for assumed, several in situations),
-    )
+    return ChoicePlan(arms=arms, confidence=confidence, forecasts=forecasts, **asked)
 
 
 def _list_situations(

@@ -15,6 +15,7 @@ from trialwise.procedures.sizing import sizing_base
 from trialwise.procedures.sizing.comparison_sizing import find_size
 from trialwise.stats import compliance_cutoffs, rate_intervals
 from trialwise.stats.binomial import binomial_tail, likely_counts, upper_z
+from trialwise.stats.compliance_cutoffs import compliance_cutoff
 from trialwise.stats.result_types import Interval, Refusal, Rule, Undefined
 from trialwise.stats.sequential.bound import fixed_size
 from trialwise.stats.toolbox import rate_sizing
@@ -209,7 +210,8 @@ def plan_compliance(question: ComplianceQuestion) -> CompliancePlan:
     # Fisher's rule set decides a required rate by the exact binomial test, as the default does.
     rules: tuple[Rule, ...] = ("exact", "wilson")  # a required rate has no third
     sizes = tuple(_rule_size(question, rule) for rule in rules)
-    given = tuple(_rule_at(question, rule, question.trials) for rule in rules if question.trials)
+    asked = question.trials
+    given = tuple(_rule_at(question, rule, asked) for rule in rules if asked)
     # Asked about a number of trials, the curve is of that number and no other.
     shown = given or tuple(size.required for size in sizes if size.required)
     drawn = tuple(at.design for at in shown if at.design.cutoff is not None)
@@ -223,36 +225,28 @@ def plan_compliance(question: ComplianceQuestion) -> CompliancePlan:
         given=given,
         drawn=drawn,
         curve=tuple(
-            CompliancePoint(rate, tuple(design.power(rate) for design in drawn)) for rate in rates
+            CompliancePoint(rate, tuple(one.power(rate) for one in drawn)) for rate in rates
         ),
         losses=size_losses(question.rate, question.margin, question.alpha, question.power),
     )
 
 
 def _rule_size(question: ComplianceQuestion, rule: Rule) -> RuleSize:
+    rate, better, alpha = question.rate, question.better_rate, question.alpha
     sizing = rate_sizing.compliance_sizing(
-        question.rate,
-        alternative_rate=question.better_rate,
-        alpha=question.alpha,
-        power=question.power,
-        rule=rule,
+        rate, alternative_rate=better, alpha=alpha, power=question.power, rule=rule
     )
     trials = sizing.required_trials
     return RuleSize(
         rule=rule,
-        minimum_trials=compliance_cutoffs.minimum_trials(
-            question.rate, alpha=question.alpha, rule=rule
-        ),
+        minimum_trials=compliance_cutoffs.minimum_trials(rate, alpha=alpha, rule=rule),
         first_crossing=sizing.first_crossing,
         required=None if trials is None else _rule_at(question, rule, trials),
     )
 
 
-def _rule_at(question: ComplianceQuestion, rule: Rule, trials: int | None) -> RuleAt:
-    assert trials is not None
-    design = compliance_cutoffs.compliance_cutoff(
-        question.rate, trials, alpha=question.alpha, rule=rule
-    )
+def _rule_at(question: ComplianceQuestion, rule: Rule, trials: int) -> RuleAt:
+    design = compliance_cutoff(question.rate, trials, alpha=question.alpha, rule=rule)
     return RuleAt(design=design, power=design.power(question.better_rate))
 
 

@@ -20,6 +20,7 @@ from trialwise.procedures.sizing import sizing_base
 from trialwise.procedures.sizing.comparison_sizing import UnpairedSize, unpaired_size
 from trialwise.stats import compliance_cutoffs, latency_baseline, latency_planning
 from trialwise.stats.binomial import binomial_cdf, normal_cdf
+from trialwise.stats.compliance_cutoffs import implied_confidence_of_threshold
 from trialwise.stats.latency_percentiles import SUPPORTED_PERCENTILES, emission_minimum
 from trialwise.stats.latency_planning import latency_limit_cutoff
 from trialwise.stats.regression_cutoffs import RegressionCutoff, regression_cutoff
@@ -194,9 +195,7 @@ def weigh_threshold(
         cutoff=cutoff,
         false_alarm=binomial_cdf(below, trials, rate),
         normal_alpha=normal_cdf((threshold - rate) / spread) if spread else None,
-        wilson_alpha=compliance_cutoffs.implied_confidence_of_threshold(
-            *baseline, trials, threshold
-        ).alpha,
+        wilson_alpha=implied_confidence_of_threshold(*baseline, trials, threshold).alpha,
         # The p-value of the highest count that FAILs: at any level from there on the exact rule
         # FAILs it.
         exact_alpha=boschloo(*baseline, below, trials).p_value,
@@ -212,31 +211,39 @@ def plan_regression(question: RegressionQuestion) -> RegressionPlan:
     >>> plan.exact.trials, plan.floor.trials
     (664, 459)
     """
+    rates, alpha, power = (question.good_rate, question.bad_rate), question.alpha, question.power
     exact = risk_sizing.exact_required_trials(
-        *question.baseline, question.bad_rate, alpha=question.alpha, power=question.power
+        *question.baseline, question.bad_rate, alpha=alpha, power=power
     )
-    floor = risk_sizing.floor_required_trials(
-        question.good_rate, question.bad_rate, confidence=question.confidence, power=question.power
-    )
-    rows = tuple(_row(question, n) for n in _sizes(question, exact, floor))
+    floor = risk_sizing.floor_required_trials(*rates, confidence=question.confidence, power=power)
+    # How large both would have to be helps only whoever can measure a larger baseline. Two samples
+    # of a rate of 100 % never differ, so that no size is right for it.
+    equal_sizes = None
+    if exact.refusal is Refusal.BASELINE_TOO_SMALL and question.good_rate < 1:
+        equal_sizes = unpaired_size(*rates, alpha=alpha, power=power)
+    # A test larger than its baseline is refused, so that such rows would say nothing.
+    usual = {n for n in USUAL_TRIALS if n <= question.baseline_trials}
+    asked = {n for n in (question.trials, exact.trials, floor.trials) if n is not None}
+    sizes = sorted(usual | asked | {question.baseline_trials})
+    rows = tuple(_row(question, n) for n in sizes)
     wanted = question.trials or exact.trials
     drawn = next((row for row in rows if row.trials == wanted), None)
     weighed = [row.trials for row in rows] if question.trials is None else [question.trials]
     # From two drops below the baseline to one above: there the curve shows the power and the false
     # alarms.
     good, drop = Fraction(*question.baseline), as_written(question.drop)
-    rates = sizing_base.even_rates(good - 2 * drop, good + drop)
+    curve = sizing_base.even_rates(good - 2 * drop, good + drop)
     return RegressionPlan(
         question=question,
         exact=exact,
         floor=floor,
         detectable_drop=_detectable_drop(question),
-        equal_sizes=_equal_sizes(question, exact),
+        equal_sizes=equal_sizes,
         rows=rows,
         drawn=drawn,
         curve=tuple(
             RegressionPoint(rate, drawn.wilson.power(rate), drawn.exact.power(rate))
-            for rate in rates
+            for rate in curve
             if drawn
         ),
         chosen=tuple(
@@ -245,15 +252,6 @@ def plan_regression(question: RegressionQuestion) -> RegressionPlan:
             if question.threshold is not None
         ),
     )
-
-
-def _sizes(
-    question: RegressionQuestion, exact: risk_sizing.Sizing, floor: risk_sizing.Sizing
-) -> list[int]:
-    # A test larger than its baseline is refused, so that such rows would say nothing.
-    usual = {n for n in USUAL_TRIALS if n <= question.baseline_trials}
-    asked = {n for n in (question.trials, exact.trials, floor.trials) if n is not None}
-    return sorted(usual | asked | {question.baseline_trials})
 
 
 def _row(question: RegressionQuestion, trials: int) -> RegressionRow:
@@ -283,16 +281,6 @@ def _detectable_drop(question: RegressionQuestion) -> float | Undefined:
         seen = (design.power(question.good_rate - middle) or 0.0) >= question.power
         low, high = (low, middle) if seen else (middle, high)
     return high
-
-
-def _equal_sizes(question: RegressionQuestion, exact: risk_sizing.Sizing) -> UnpairedSize | None:
-    # How large both would have to be helps only whoever can measure a larger baseline. Two samples
-    # of a rate of 100 % never differ, so that no size is right for it.
-    if exact.refusal is not Refusal.BASELINE_TOO_SMALL or question.good_rate == 1:
-        return None
-    return unpaired_size(
-        question.good_rate, question.bad_rate, alpha=question.alpha, power=question.power
-    )
 
 
 # --- Latency: how many successful trials a claim takes, and by which latencies it is decided ------
@@ -419,10 +407,12 @@ def plan_latency(question: LatencyQuestion) -> LatencyPlan:
 def _plan_percentile(question: LatencyQuestion, level: float) -> LatencyRow:
     emission = emission_minimum(level)
     existence = latency_planning.existence_minimum(level, confidence=question.confidence)
-    baseline, planned, alpha = question.baseline, question.trials, question.alpha
+    baseline, alpha, rate = question.baseline, question.alpha, question.success_rate
     # Only successful trials have a latency, so that ranks are of those to expect.
-    expected, rate = question.expected_trials, question.success_rate
+    expected = question.expected_trials
     sizes = (baseline, expected) if baseline and expected else None
+    planned = (baseline, question.trials, rate) if baseline and question.trials else None
+    plan_precedence = latency_planning.precedence_planning
     return LatencyRow(
         percentile=level,
         emission_minimum=emission,
@@ -430,29 +420,18 @@ def _plan_percentile(question: LatencyQuestion, level: float) -> LatencyRow:
         planned_for_emission=latency_planning.planned_trials_needed(emission, rate),
         planned_for_existence=latency_planning.planned_trials_needed(existence, rate),
         baseline=_baseline_rank(question, level, baseline) if baseline else None,
-        precedence=latency_baseline.precedence_existence(*sizes, level, alpha=alpha)
-        if sizes
-        else None,
-        precedence_plan=latency_planning.precedence_planning(
-            baseline, planned, rate, level, alpha=alpha
-        )
-        if baseline and planned
-        else None,
-        exceedance=latency_baseline.exceedance_cutoff(*sizes, level, alpha=alpha)
-        if sizes
-        else None,
+        precedence=sizes and latency_baseline.precedence_existence(*sizes, level, alpha=alpha),
+        precedence_plan=planned and plan_precedence(*planned, level, alpha=alpha),
+        exceedance=sizes and latency_baseline.exceedance_cutoff(*sizes, level, alpha=alpha),
         limit=latency_limit_cutoff(level, expected, alpha=alpha) if expected else None,
     )
 
 
 def _baseline_rank(question: LatencyQuestion, level: float, baseline: int) -> BaselineRank:
+    confidence, expected = question.confidence, question.expected_trials
     # A rank depends on the counts alone: the positions themselves stand in for latencies.
-    bound = latency_baseline.order_statistic_bound(
-        range(1, baseline + 1), level, confidence=question.confidence
-    )
-    alarm = None
-    if expected := question.expected_trials:
-        alarm = latency_baseline.order_statistic_false_alarm(
-            baseline, expected, level, confidence=question.confidence
-        )
+    places = range(1, baseline + 1)
+    bound = latency_baseline.order_statistic_bound(places, level, confidence=confidence)
+    find_alarm = latency_baseline.order_statistic_false_alarm
+    alarm = find_alarm(baseline, expected, level, confidence=confidence) if expected else None
     return BaselineRank(rank=bound.rank, coverage=bound.achieved_coverage, false_alarm=alarm)

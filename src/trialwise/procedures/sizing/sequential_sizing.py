@@ -304,7 +304,7 @@ def plan_sequential(
             question.rate,
             question.expect,
             level=question.alpha,
-            prices=question.prices,
+            trial_usd=question.trial_usd,
             cache=cache,
         ),
     )
@@ -408,7 +408,7 @@ def _expect(
     start: Callable[[int, int], int],
 ) -> Expectation:
     curve = design.operating_characteristic(rate)
-    one, prices, at_once = curve.distribution, question.prices, question.concurrency
+    one, at_once = curve.distribution, question.concurrency
     together = sizing_base.largest_of(one, question.criteria) if question.criteria > 1 else one
     # Rounds and trials started, with the chance that a run ends so. One at a time nothing is
     # started in vain, and a round is a trial.
@@ -433,8 +433,8 @@ def _expect(
         run_mean_at_most=sum(min(1.0, question.criteria * chance) for chance in longer),
         rounds=rounds,
         started=started,
-        cost_usd=None if prices.trial_usd is None else started.times(prices.trial_usd),
-        duration_s=None if prices.trial_s is None else rounds.times(prices.trial_s),
+        cost_usd=None if question.trial_usd is None else started.times(question.trial_usd),
+        duration_s=None if question.trial_s is None else rounds.times(question.trial_s),
     )
 
 

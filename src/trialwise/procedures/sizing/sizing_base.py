@@ -31,17 +31,6 @@ from trialwise.stats.sequential.shipped_designs import DesignCache
 CURVE_POINTS = 61
 
 
-class Prices(NamedTuple):
-    """What one trial costs, where that is known."""
-
-    trial_usd: float | None = None
-    trial_s: float | None = None
-
-
-#: Nothing is known of what a trial costs.
-NO_PRICES = Prices()
-
-
 class Spread(NamedTuple):
     """The mean of a quantity, and what 95 of 100 runs stay within."""
 
@@ -138,17 +127,13 @@ class SizingQuestion:
         """1 − confidence, in decimals."""
         return complement(self.confidence)
 
-    @property
-    def prices(self) -> Prices:
-        """What a trial costs."""
-        return Prices(self.trial_usd, self.trial_s)
-
     def to_dict(self) -> dict[str, Any]:
         """Return the question as plain values, fit for JSON."""
-        values: dict[str, Any] = {"confidence": self.confidence, "prices": self.prices._asdict()}
+        prices = {"trial_usd": self.trial_usd, "trial_s": self.trial_s}
+        values: dict[str, Any] = {"confidence": self.confidence, "prices": prices}
         for one in fields(self):
             # What only listens is no part of the question.
-            if one.compare and one.name not in {*values, *Prices._fields}:
+            if one.compare and one.name not in {*values, *prices}:
                 for key in self.written.get(one.name, one.name).split():
                     holder = key if hasattr(self, key) else one.name
                     values[key] = _as_plain(getattr(self, holder))
@@ -235,7 +220,7 @@ def list_choices(
     expected: float | None = None,
     *,
     level: float = 0.05,
-    prices: Prices = NO_PRICES,
+    trial_usd: float | None = None,
     cache: DesignCache | None = None,
 ) -> tuple[RateChoice, ...]:
     """List the ways to ask whether a rate is at least the required one.
@@ -246,7 +231,7 @@ def list_choices(
         required: Strictly between 0 and 1.
         expected: The true rate that somebody expects; half the allowed failures by default.
         level: The largest probability of a wrong PASS, and of a wrong FAIL.
-        prices: What a trial costs.
+        trial_usd: What a trial costs, in US dollars.
         cache: Where designs are kept between runs.
 
     >>> strict, *_ = list_choices(0.9, 0.97)
@@ -277,11 +262,11 @@ def list_choices(
     fixed = _find_fixed(required, rate, level)
     if fixed is not None:
         ways.append((f"+ trials: {fixed}", replace(strict, trials=fixed)))
-    return tuple(_weigh(setting, way, rate, situation, prices) for setting, way in ways)
+    return tuple(_weigh(setting, way, rate, situation, trial_usd) for setting, way in ways)
 
 
 def _weigh(
-    setting: str, way: Criterion, rate: float, situation: Situation, prices: Prices
+    setting: str, way: Criterion, rate: float, situation: Situation, trial_usd: float | None
 ) -> RateChoice:
     """Weigh one way to ask at the expected rate."""
     required = way.at_least or 0.0
@@ -304,7 +289,7 @@ def _weigh(
         fails=found.fails,
         inconclusive=found.inconclusive,
         mean_trials=mean,
-        mean_usd=None if prices.trial_usd is None else mean * prices.trial_usd,
+        mean_usd=None if trial_usd is None else mean * trial_usd,
     )
 
 
