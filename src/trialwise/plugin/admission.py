@@ -25,7 +25,8 @@ from trialwise.model.options import RunOptions
 from trialwise.model.plan import Plan
 from trialwise.plugin.marker import Asked, MarkerError, is_ours, read_marker
 from trialwise.plugin.session import Settings
-from trialwise.runtime.earlier_runs import EarlierRun, EarlierRuns, state_joint_errors
+from trialwise.runtime import earlier_runs
+from trialwise.runtime.earlier_runs import EarlierRun, EarlierRuns
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -220,8 +221,6 @@ def find_earlier(case: Case, settings: Settings, runs: EarlierRuns | None) -> Ea
         settings: The session's.
         runs: The runs of earlier sessions; None where nothing is resumed.
     """
-    if runs is None:
-        return EarlierRun(_with_joint_errors(case.plan, settings))
 
     def make_plan(now: datetime | None, seed: int | None) -> Plan:
         if now is None:
@@ -229,14 +228,8 @@ def find_earlier(case: Case, settings: Settings, runs: EarlierRuns | None) -> Ea
         return _plan(case.contract, case.options, settings, now=now, seed=seed)
 
     purpose = "measure" if settings.measure else "test"
-    found = runs.find(case.contract.name, make_plan, purpose=purpose)
-    until = None if found.stored is None else found.stored.started_at
-    return found._replace(plan=_with_joint_errors(found.plan, settings, until))
-
-
-def _with_joint_errors(plan: Plan, settings: Settings, until: datetime | None = None) -> Plan:
-    """Return the plan with what it is worth together with the INCONCLUSIVE runs before it."""
-    return plan if settings.measure else state_joint_errors(plan, settings.store, until=until)
+    name = case.contract.name
+    return earlier_runs.find_earlier(runs, name, make_plan, purpose, settings.store)
 
 
 def body_of(function: object) -> Check:

@@ -115,6 +115,29 @@ class EarlierRuns:
         return self._kept
 
 
+def find_earlier(
+    runs: EarlierRuns | None, contract: str, make_plan: MakePlan, purpose: str, store: Path | None
+) -> EarlierRun:
+    """Return what earlier runs contribute, with what the plan is worth together with them.
+
+    Args:
+        runs: Those that may be resumed; None where nothing is resumed.
+        contract: The contract's name.
+        make_plan: Plans it.
+        purpose: "test" or "measure".
+        store: Where INCONCLUSIVE runs of the same question are looked for; None for nowhere.
+    """
+    if runs is None:
+        found = EarlierRun(make_plan(None, None))
+    else:
+        found = runs.find(contract, make_plan, purpose=purpose)
+    # A run that is finished keeps what it said; a measurement decides nothing.
+    if store is None or purpose != "test" or found.finished is not None:
+        return found
+    until = None if found.stored is None else found.stored.started_at
+    return found._replace(plan=state_joint_errors(found.plan, store, until=until))
+
+
 def list_notes(plan: Plan, store: Path) -> list[str]:
     """List what the newest run of a contract makes worth knowing before the next one."""
     named: dict[str, list[str]] = {}

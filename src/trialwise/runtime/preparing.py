@@ -22,7 +22,7 @@ from trialwise.model.run_settings import RunSettings
 from trialwise.procedures.run_plan import plan_run
 from trialwise.redaction import redact_with
 from trialwise.runtime import chosen_baselines
-from trialwise.runtime.earlier_runs import EarlierRuns, state_joint_errors
+from trialwise.runtime.earlier_runs import EarlierRuns, find_earlier
 from trialwise.stores.baselines import FileDesignCache
 from trialwise.stores.runs import RunStore, StoredRun
 
@@ -208,24 +208,13 @@ def _prepare_run(
                 contract, options, space.baselines, now=now, seed=seed, measuring=measuring
             )
 
-    if earlier is None:
-        return PreparedRun(contract, _with_earlier_runs(make_plan(None, None), space))
     purpose = "measure" if measuring else "test"
-    found = earlier.find(contract.name, make_plan, purpose=purpose)
+    # Replies that are checked again are no new evidence, so that nothing is added up with them.
+    store = None if space.scored else space.store
+    found = find_earlier(earlier, contract.name, make_plan, purpose, store)
     if found.refused is not None:
         raise found.refused
-    if found.finished is not None:
-        return PreparedRun(contract, found.plan, found.stored, found.finished)
-    until = None if found.stored is None else found.stored.started_at
-    return PreparedRun(contract, _with_earlier_runs(found.plan, space, until), found.stored)
-
-
-def _with_earlier_runs(plan: Plan, space: Workspace, until: datetime | None = None) -> Plan:
-    """Return the plan with what it is worth together with the INCONCLUSIVE runs before it."""
-    if space.store is None or space.scored or plan.purpose != "test":
-        return plan
-
-    return state_joint_errors(plan, space.store, until=until)
+    return PreparedRun(contract, found.plan, found.stored, found.finished)
 
 
 def _check_resumed(prepared: Sequence[PreparedRun], space: Workspace) -> None:
