@@ -10,9 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +36,7 @@ from trialwise.model.trial_lines import write_trial
 from trialwise.model.verdict import Decision, Verdict
 from trialwise.procedures.compliance import decide_compliance
 from trialwise.stats.sequential import SequentialDesign
+from trialwise.stores import _files
 from trialwise.stores.runs import RunStore, StoredRun, StoreUnusable
 
 NOW = datetime(2026, 11, 15, 6, 25, 24, 500_000, UTC)
@@ -565,9 +564,11 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path) -> None:
 
 CREATE = """
 from datetime import UTC, datetime
+from trialwise.stores import _files
 from trialwise.stores.runs import RunStore
 suffixes = iter([f"{k:04x}" for k in range(1000)])
-store = RunStore(Path(sys.argv[1]), suffix=lambda: next(suffixes))
+_files.token_hex = lambda size: next(suffixes)
+store = RunStore(Path(sys.argv[1]))
 print("ready", flush=True)
 sys.stdin.readline()
 for number in range(20):
@@ -607,10 +608,12 @@ def test_processes_that_start_at_once_do_not_meet(tmp_path: Path) -> None:
         assert [{"process": str(number), "number": k}] == lines
 
 
-def test_names_that_are_all_taken_are_an_error(tmp_path: Path) -> None:
+def test_names_that_are_all_taken_are_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Not an endless search."""
-    same: Iterator[str] = cycle(["same"])
-    store = RunStore(tmp_path, suffix=lambda: next(same))
+    monkeypatch.setattr(_files, "token_hex", lambda size: "same" * size)
+    store = RunStore(tmp_path)
     store.create(PLAN, NOW).close()
 
     with pytest.raises(StoreUnusable, match="cannot name a run: every suffix of 2026-11-15T06"):

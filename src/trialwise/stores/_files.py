@@ -9,13 +9,13 @@ import errno
 import json
 import os
 import re
-import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from hashlib import sha256
 from json.encoder import encode_basestring as _quote
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 from trialwise.errors import TrialwiseError
@@ -211,14 +211,7 @@ _TIME = "%Y-%m-%dT%H-%M-%SZ"
 _ATTEMPTS = 100
 
 
-def draw_suffix() -> str:
-    """Return what tells apart folders of one second."""
-    return secrets.token_hex(2)
-
-
-def make_dated_folder(
-    parent: Path, what: str, started_at: datetime, name: str, suffix: Callable[[], str]
-) -> Path:
+def make_dated_folder(parent: Path, what: str, started_at: datetime, name: str) -> Path:
     """Make a folder whose name sorts by time.
 
     Args:
@@ -226,13 +219,14 @@ def make_dated_folder(
         what: What is kept in the folder.
         started_at: Now, with its zone.
         name: Of whom it is.
-        suffix: What tells apart folders of one second.
     """
     stem = f"{started_at.astimezone(UTC):{_TIME}}-{safe_name(name)}"
     with disk_trouble(parent, f"keep a {what} there"):
         make_store(parent)
         for _ in range(_ATTEMPTS):
-            path = parent / f"{stem}-{suffix()}"
+            # Folders of one second are told apart by chance, since processes know nothing of each
+            # other; `mkdir` then says which of two that drew the same is the first.
+            path = parent / f"{stem}-{token_hex(2)}"
             try:
                 path.mkdir()
             except FileExistsError:

@@ -10,7 +10,7 @@ The trials are in the runs, which name the comparison that they belong to.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime
 from pathlib import Path
@@ -155,11 +155,8 @@ class ComparisonStore:
         suffix: What tells apart comparisons that start in one second.
     """
 
-    def __init__(
-        self, folder: Path = Path(".trialwise"), *, suffix: Callable[[], str] = _files.draw_suffix
-    ) -> None:
+    def __init__(self, folder: Path = Path(".trialwise")) -> None:
         self._folder = folder / "comparisons"
-        self._suffix = suffix
 
     def reserve(self, contract: str, started_at: datetime) -> Path:
         """Make the folder of a new comparison, so that its runs can name it.
@@ -168,9 +165,7 @@ class ComparisonStore:
             contract: The control's.
             started_at: Now, with its zone.
         """
-        return _files.make_dated_folder(
-            self._folder, "comparison", started_at, contract, self._suffix
-        )
+        return _files.make_dated_folder(self._folder, "comparison", started_at, contract)
 
     def write(self, path: Path, head: ComparisonHead) -> StoredComparison:
         """Write down a comparison before its first trial.

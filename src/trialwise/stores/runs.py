@@ -279,11 +279,8 @@ class RunStore:
         suffix: What tells apart runs that start in one second.
     """
 
-    def __init__(
-        self, folder: Path = Path(".trialwise"), *, suffix: Callable[[], str] = _files.draw_suffix
-    ) -> None:
+    def __init__(self, folder: Path = Path(".trialwise")) -> None:
         self._runs = folder / "runs"
-        self._suffix = suffix
 
     def create(
         self, plan: model.Plan, started_at: datetime, *, comparison: str = "", scored: str = ""
@@ -298,7 +295,7 @@ class RunStore:
         """
         if started_at.tzinfo is None:
             raise InvalidArgument("started_at", started_at, "name its time zone")
-        path = _files.make_dated_folder(self._runs, "run", started_at, plan.contract, self._suffix)
+        path = _files.make_dated_folder(self._runs, "run", started_at, plan.contract)
         # The journal first: nobody can resume a run before its maker holds it.
         journal = Journal(path / "journal.jsonl")
         texts = TextLog(path / run_journals.TEXTS)
