@@ -139,7 +139,7 @@ def ask(outcomes: Outcomes, criteria: Sequence[Criterion], **arguments: Any) -> 
     """
     asked = Asked(outcomes=outcomes, experiments=(), criteria=criteria, **arguments)
     _check(asked)
-    mine = _restrict_criteria(gather(outcomes), [one.name for one in criteria])
+    mine = gather(outcomes, [one.name for one in criteria])
     for one in mine:
         kinds = {asked.criterion(name).each_input for name in one.criteria}
         if len(kinds) > 1:
@@ -164,18 +164,6 @@ def _check(asked: Asked) -> None:
     if not asked.sequential and asked.options.max_trials is not None:
         allowed = "go with a sequential design"
         raise InvalidArgument("max_trials", asked.options.max_trials, allowed)
-
-
-def _restrict_criteria(experiments: Sequence[Experiment], names: Sequence[str]) -> list[Experiment]:
-    """Return the experiments with the criteria of the question, in its order."""
-    found = []
-    for one in experiments:
-        places = [one.criteria.index(name) for name in names if name in one.criteria]
-        if places:
-            trials = [replace(t, rows=tuple(t.rows[place] for place in places)) for t in one.trials]
-            criteria = tuple(one.criteria[place] for place in places)
-            found.append(replace(one, criteria=criteria, trials=tuple(trials)))
-    return found
 
 
 #: Claims about a rate beyond the trials themselves.

@@ -120,8 +120,12 @@ class Experiment:
         return Counter(trial.input_id for trial in self.trials)
 
 
-def gather(outcomes: Outcomes) -> tuple[Experiment, ...]:
+def gather(outcomes: Outcomes, names: Sequence[str] = ()) -> list[Experiment]:
     """Gather the rows of a file into trials, and trials into experiments.
+
+    Args:
+        outcomes: All rows: what one criterion says of a trial shows that another is missing.
+        names: The criteria that are asked about, in their order; by default all.
 
     >>> rows = [
     ...     OutcomeRow(input_id="q1", criterion="polite", passed=True),
@@ -140,11 +144,18 @@ def gather(outcomes: Outcomes) -> tuple[Experiment, ...]:
     of_criterion = {name: trials.setdefault(names, []) for names in shared for name in names}
     for rows in _by_trial(outcomes):
         of_criterion[next(iter(rows))].append(rows)
-    experiments = tuple(_experiment(names, mine) for names, mine in trials.items())
-    return experiments if experiments[1:] else (replace(experiments[0], name="outcomes"),)
+    found = []
+    for sharing, mine in trials.items():
+        first, *others = sharing
+        label = f"{first} and {len(others)} more" if others else first
+        if kept := tuple(name for name in names or sharing if name in sharing):
+            found.append(_experiment(label if len(trials) > 1 else "outcomes", kept, mine))
+    return found
 
 
-def _experiment(criteria: tuple[str, ...], trials: Sequence[dict[str, OutcomeRow]]) -> Experiment:
+def _experiment(
+    label: str, criteria: tuple[str, ...], trials: Sequence[dict[str, OutcomeRow]]
+) -> Experiment:
     gathered = []
     missing: Counter[str] = Counter()
     for rows in trials:
@@ -153,7 +164,7 @@ def _experiment(criteria: tuple[str, ...], trials: Sequence[dict[str, OutcomeRow
         complete = tuple(rows.get(name) or _missing(name, some) for name in criteria)
         gathered.append(TrialRows(input_id=some.input_id, rows=complete))
     return Experiment(
-        name=criteria[0] if len(criteria) == 1 else f"{criteria[0]} and {len(criteria) - 1} more",
+        name=label,
         criteria=criteria,
         inputs=tuple(dict.fromkeys(trial.input_id for trial in gathered)),
         trials=tuple(gathered),
@@ -280,7 +291,7 @@ def _began(trial: TrialRows) -> float:
 # --- The trials that a plan uses, and whether they were enough ------------------------------------
 
 
-def use_trials(plan: Plan, trials: Sequence[Trial]) -> tuple[Plan, RunOutcome]:
+def use_trials(plan: Plan, trials: Trials) -> tuple[Plan, RunOutcome]:
     """Take the trials in order until every criterion is decided.
 
     Trials beyond that are left out of the record, as they would not have been made; the criterion
@@ -297,11 +308,8 @@ def use_trials(plan: Plan, trials: Sequence[Trial]) -> tuple[Plan, RunOutcome]:
     stops: dict[str, StopReason] = {}
     criteria: dict[str, CriterionPlan] = {}
     message = ""
-    by_experiment: dict[str, list[Trial]] = {one.name: [] for one in plan.experiments}
-    for trial in trials:
-        by_experiment[trial.experiment].append(trial)
     for experiment in plan.experiments:
-        mine, reasons = by_experiment[experiment.name], []
+        mine, reasons = trials.of_experiment(experiment.name), []
         wanted: set[int] = set()
         for place, one in enumerate(plan.criteria_of(experiment.name)):
             indexes, stop = _reach(one, place, mine, plan.analysis_of(one))
