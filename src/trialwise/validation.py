@@ -88,6 +88,13 @@ def require_real(argument: str, value: float) -> float:
     raise InvalidArgument(argument, value, "be a finite number")
 
 
+def require_amount(argument: str, value: float) -> float:
+    """Return a finite number of at least 0, such as seconds or dollars."""
+    if (number := require_real(argument, value)) < 0:
+        raise InvalidArgument(argument, value, "be at least 0")
+    return number
+
+
 def require_rate(argument: str, value: float) -> float:
     """Return a probability, 0 and 1 included."""
     return require_number(argument, value, "lie between 0 and 1", lambda number: 0 <= number <= 1)

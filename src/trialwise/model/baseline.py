@@ -17,6 +17,7 @@ from trialwise.model.claim import Claim
 from trialwise.model.criterion import CriterionScope
 from trialwise.model.evidence import Tally
 from trialwise.validation import (
+    require_amount,
     require_count,
     require_member,
     require_positive,
@@ -191,9 +192,7 @@ class Baseline:
         put = object.__setattr__
         if self.valid_days is not None:
             put(self, "valid_days", require_positive("valid_days", self.valid_days))
-        put(self, "grace_days", require_real("grace_days", self.grace_days))
-        if self.grace_days < 0:
-            raise InvalidArgument("grace_days", self.grace_days, "be at least 0")
+        put(self, "grace_days", require_amount("grace_days", self.grace_days))
         if max(self.valid_days or 0.0, self.grace_days) > _MOST_DAYS:
             allowed = "be a century at most; leave valid_days out for no bound"
             raise InvalidArgument("valid_days and grace_days", self.valid_days, allowed)

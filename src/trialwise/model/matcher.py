@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from trialwise.errors import InvalidArgument
-from trialwise.validation import require_real
+from trialwise.validation import require_amount, require_real
 
 # A mean of decimals misses the decimal that it stands for by some units in the last place.
 _TIE = 1e-9
@@ -154,8 +154,7 @@ class NoWorse:
     lower_is_better: bool = False
 
     def __post_init__(self) -> None:
-        if require_real("margin", self.margin) < 0:
-            raise InvalidArgument("margin", self.margin, "be at least 0")
+        require_amount("margin", self.margin)
 
     def holds(self, number: float) -> bool:
         """Return whether a number is no worse than the baseline's."""

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from trialwise.errors import InvalidArgument
-from trialwise.validation import require_count, require_real
+from trialwise.validation import require_amount, require_count
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -204,5 +204,4 @@ def _check_amount(argument: str, value: float) -> None:
     # The plain case first: this runs once a trial.
     if type(value) is float and 0.0 <= value < math.inf:
         return
-    if require_real(argument, value) < 0:
-        raise InvalidArgument(argument, value, "be at least 0")
+    require_amount(argument, value)

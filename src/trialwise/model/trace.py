@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from trialwise.errors import InvalidArgument
 from trialwise.model.fingerprint import fingerprint
 from trialwise.model.reply import Reply, Usage
 from trialwise.redaction import cut_text
-from trialwise.validation import require_count, require_real
+from trialwise.validation import require_amount, require_count, require_given
 
 #: Turns and calls that are kept; no agent that is worth testing takes as many.
 MAX_TURNS = MAX_CALLS = 1_000
@@ -31,8 +31,6 @@ MAX_ARGS, MAX_RESULT = 10_000, 4_000
 _DIGEST = 16
 #: Characters of a name, a role, or why it ended.
 MAX_NAME = 200
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,8 +83,7 @@ class ToolCall:
         if self.turn is not None:
             object.__setattr__(self, "turn", require_count("turn", self.turn, minimum=1))
         _cut_fields(self, name=MAX_NAME, server=MAX_NAME, result=MAX_RESULT, error=MAX_RESULT)
-        for name in ("started_s", "duration_s"):
-            _check_amount(name, getattr(self, name))
+        require_given(self, "started_s duration_s", require_amount)
         object.__setattr__(self, "args", _plain(self.args))
 
     @property
@@ -164,8 +161,7 @@ class Trace:
             require_count("total_tokens", self.total_tokens)
         elif self.usage is not None:
             put(self, "total_tokens", self.usage.total_tokens)
-        for name in ("cost_usd", "duration_s"):
-            _check_amount(name, getattr(self, name))
+        require_given(self, "cost_usd duration_s", require_amount)
         _cut_fields(self, answer=MAX_ANSWER, ended=MAX_NAME, calls_unknown=MAX_NAME)
 
     @property
@@ -225,7 +221,7 @@ class Trace:
         if not isinstance(calls, list | tuple):
             return None
         return cls(
-            tool_calls=_bound_text(calls, ToolCall.from_dict, MAX_CALLS),
+            tool_calls=tuple(map(ToolCall.from_dict, calls[:MAX_CALLS])),
             omitted_calls=max(0, len(calls) - MAX_CALLS),
             usage=reply.usage,
             cost_usd=reply.cost_usd,
@@ -270,8 +266,11 @@ class Trace:
         if unknown is None and not isinstance(envelope.get("tool_calls"), list | tuple):
             unknown = "the trace has no list `tool_calls`"
         return cls(
-            turns=_bound_text(turns, _turn, MAX_TURNS),
-            tool_calls=_bound_text(calls, ToolCall.from_dict, MAX_CALLS),
+            turns=tuple(
+                Turn(role=one.text("role") or "", content=one.text("content") or "")
+                for one in turns[:MAX_TURNS]
+            ),
+            tool_calls=tuple(map(ToolCall.from_dict, calls[:MAX_CALLS])),
             usage=read_usage(tokens.count("input"), tokens.count("output")),
             total_tokens=tokens.count("total"),
             cost_usd=fields.amount("cost_usd"),
@@ -293,16 +292,7 @@ def _cut_fields(value: object, **limits: int) -> None:
         if text is not None and not isinstance(text, str):
             raise InvalidArgument(name, text, "be text")
         if text is not None and len(text) > limit:
-            object.__setattr__(value, name, _shorten(text, limit))
-
-
-def _shorten(text: str, limit: int) -> str:
-    return cut_text(text, limit)
-
-
-def _check_amount(argument: str, value: float | None) -> None:
-    if value is not None and require_real(argument, value) < 0:
-        raise InvalidArgument(argument, value, "be at least 0")
+            object.__setattr__(value, name, cut_text(text, limit))
 
 
 def _plain(args: Any) -> Any:
@@ -310,7 +300,7 @@ def _plain(args: Any) -> Any:
     if args is None:
         return None
     if isinstance(args, str):
-        return _shorten(args, MAX_ARGS)
+        return cut_text(args, MAX_ARGS)
     try:
         text = json.dumps(args, ensure_ascii=False, allow_nan=False)
         if len(text) <= MAX_ARGS:
@@ -318,9 +308,9 @@ def _plain(args: Any) -> Any:
         # Cut text is not JSON any more, so that no check takes a part of the arguments for all; the
         # digest of all of them keeps equal calls equal and others apart.
         whole = json.dumps(args, ensure_ascii=False, allow_nan=False, sort_keys=True)
-        return _shorten(whole, MAX_ARGS - _DIGEST) + fingerprint(whole)[:_DIGEST]
+        return cut_text(whole, MAX_ARGS - _DIGEST) + fingerprint(whole)[:_DIGEST]
     except (TypeError, ValueError, RecursionError):
-        return _shorten(_show(args), MAX_ARGS)
+        return cut_text(_show(args), MAX_ARGS)
 
 
 def _show(value: object) -> str:
@@ -331,14 +321,6 @@ def _show(value: object) -> str:
 
 
 # --- Reading what somebody else wrote -----------------------------------------------------------
-
-
-def _bound_text(items: Iterable[Any], read: Callable[[Any], T], most: int) -> tuple[T, ...]:
-    return tuple(read(item) for _, item in zip(range(most), items, strict=False))
-
-
-def _turn(turn: Fields) -> Turn:
-    return Turn(role=turn.text("role") or "", content=turn.text("content") or "")
 
 
 def _state(value: object) -> str | None:
