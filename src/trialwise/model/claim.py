@@ -219,7 +219,6 @@ class Sampling:
     role: SamplingRole | str = SamplingRole.UNSPECIFIED
     description: str = ""
     """What a reader should know of its origin, such as how it was redacted."""
-    _positions: Mapping[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "inputs", tuple(self.inputs))
@@ -233,7 +232,6 @@ class Sampling:
                 allowed = f"be given once: inputs {positions[one.id] + 1} and {position + 1} share"
                 raise InvalidArgument("id", one.id, f"{allowed} one")
             positions[one.id] = position
-        object.__setattr__(self, "_positions", positions)
 
     @classmethod
     def of(
@@ -280,10 +278,6 @@ class Sampling:
     def label(self) -> str:
         """Identifier and version, as reports name it."""
         return f"{self.identifier} {self.version}".strip()
-
-    def position(self, input_id: str) -> int:
-        """Return where an input stands in the list."""
-        return self._positions[input_id]
 
 
 # --- What a run or a criterion is for: evidence, or a quick check ---------------------------------

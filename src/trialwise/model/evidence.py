@@ -78,11 +78,6 @@ class Breakdown:
     commonest_error: str = ""
     """What most of the trials without a reply said."""
 
-    @property
-    def untestable(self) -> int:
-        """Failures that never reached the condition."""
-        return self.transform + self.no_value
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnostics:

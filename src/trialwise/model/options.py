@@ -74,11 +74,6 @@ class Budget:
         require_given(self, "trials tokens", require_count, minimum=1)
         require_given(self, "seconds usd", require_positive)
 
-    @property
-    def is_given(self) -> bool:
-        """Whether anything limits the run."""
-        return (self.trials, self.seconds, self.tokens, self.usd) != (None,) * 4
-
 
 class _ExecutorName(Either):
     """The name of an executor, alone or with an address behind it."""

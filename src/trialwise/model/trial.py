@@ -333,13 +333,8 @@ class Trial:
     @property
     def has_expenses(self) -> bool:
         """Whether anything says what it took; asked first, since most trials do not."""
-        return not (
-            self.usage is None
-            and self.cost_usd is None
-            and self.setup_s is None
-            and self.judging_usage is None
-            and self.judging_cost_usd is None
-        )
+        told = ("usage", "cost_usd", "setup_s", "judging_usage", "judging_cost_usd")
+        return any(getattr(self, name) is not None for name in told)
 
 
 def grade_outcome(outcome: Outcome, score: float, marks: tuple[float, ...] = ()) -> Outcome:

@@ -11,6 +11,7 @@ from trialwise.documents.blocks import Section
 from trialwise.model.claim import CHALLENGES, Intent
 from trialwise.model.criterion import Criterion
 from trialwise.model.evidence import CutoffEvidence, StopReason, Tally
+from trialwise.model.options import Budget
 from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.verdict import Caution, Decision, Finding
 from trialwise.procedures import base
@@ -46,7 +47,7 @@ class Observational(base.Procedure):
         limit = situation.trial_limit(criterion)
         if limit is None and trials is None and not each and inputs > _MOST_WITHOUT_CONSENT:
             # As many trials as nobody would expect need somebody's word.
-            if situation.verifies and not situation.options.budget.is_given:
+            if situation.verifies and situation.options.budget == Budget():
                 return base.Refused(
                     f"it asks every input at least once, and there are {inputs:,}; allow that many "
                     f"with max_trials: {inputs}, or ask only some of them, such as trials: 200"

@@ -10,6 +10,8 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, cast, overload
 
+from anyio import to_thread
+
 from trialwise.errors import InvalidArgument, RunNotFound
 from trialwise.model.contract import Contract
 from trialwise.model.run import RunRecord
@@ -179,7 +181,7 @@ async def acompare(
         RunInterrupted: Somebody pressed Ctrl-C; its `result` holds what is known.
     """
     contracts = (control, *candidates)
-    prepared, judge = await looping.prepare_in_thread(
+    prepared, judge = await to_thread.run_sync(
         lambda: _prepare(contracts, question, {**arguments}, in_thread=True)
     )
     answer = prepared.load_finished()

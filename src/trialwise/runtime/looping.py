@@ -162,11 +162,6 @@ async def adrive(
             raise
 
 
-async def prepare_in_thread(prepare: Callable[[], T]) -> T:
-    """Prepare a run beside the running event loop: a search for a design takes seconds."""
-    return await to_thread.run_sync(prepare)
-
-
 def _contain_exits(end_run: Callable[[str], None]) -> asyncio.AbstractEventLoop:
     """Return an event loop that goes on when a task or a callback of the service exits.
 

@@ -10,6 +10,8 @@ from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, Unpack
 
+from anyio import to_thread
+
 from trialwise import __version__
 from trialwise.checks.criterion_scopes import scopes_of
 from trialwise.errors import BaselineError, RunInterrupted
@@ -21,7 +23,7 @@ from trialwise.model.run import Trials, list_latencies
 from trialwise.procedures.criterion_rows import Rows
 from trialwise.procedures.trial_rows import diagnose_rows
 from trialwise.runtime.chosen_baselines import measure_gates
-from trialwise.runtime.looping import adrive, drive, prepare_in_thread, warn_inside_loop
+from trialwise.runtime.looping import adrive, drive, warn_inside_loop
 from trialwise.runtime.preparing import PreparedRun, prepare_run, take_contract
 from trialwise.runtime.workspace import OpenRun, RunArguments, Workspace
 from trialwise.stores.baselines import BaselineStore
@@ -97,7 +99,7 @@ async def ameasure(contract: Contract, **arguments: Unpack[MeasureArguments]) ->
     Raises:
         BaselineError: The run ended before its plan did, so no baseline was written.
     """
-    prepared, space, write = await prepare_in_thread(lambda: _prepare(contract, {**arguments}))
+    prepared, space, write = await to_thread.run_sync(lambda: _prepare(contract, {**arguments}))
     return await adrive(space.open_run(prepared, in_thread=True), write)
 
 

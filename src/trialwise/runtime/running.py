@@ -76,7 +76,8 @@ async def arun(contract: Contract, **arguments: Unpack[RunArguments]) -> Result:
         DesignRefused: The design cannot support its claim; nothing was run.
         RunInterrupted: Somebody pressed Ctrl-C; its `result` holds what is complete.
     """
-    prepared, space = await looping.prepare_in_thread(lambda: _prepare(contract, {**arguments}))
+    # In a thread, since a search for a design takes seconds and the caller's loop goes on.
+    prepared, space = await to_thread.run_sync(lambda: _prepare(contract, {**arguments}))
     if prepared.finished is not None:
         return _hand_back(prepared.finished, space)
     return await looping.adrive(space.open_run(prepared, in_thread=True), _decide)

@@ -108,9 +108,8 @@ class Changes:
         """Return the contract without sizes of criteria where a size was given for all of them."""
         if not {"trials", "max_trials"} & self.options.keys():
             return contract
-        return contract.with_criteria(
-            [replace(one, trials=None, max_trials=None) for one in contract.criteria]
-        )
+        sized = [replace(one, trials=None, max_trials=None) for one in contract.criteria]
+        return contract.with_criteria(sized)
 
     def _change_options(self, options: RunOptions) -> RunOptions:
         changes = dict(self.options)
