@@ -190,10 +190,10 @@ def chart_shares(
     columns = [[y.format_value(share) for share in shares] for _, _, shares in bands]
     rows = [*zip(map(x.format_tick, rates), *columns, strict=True)]
     chart = Chart(heading=heading, summary=summary, x=x, y=y, areas=tuple(areas), guides=guides)
-    return _list_values(chart, [name for name, _, _ in bands], rates, rows)
+    return list_values(chart, [name for name, _, _ in bands], rates, rows)
 
 
-def _list_values(
+def list_values(
     chart: Chart, names: Sequence[str], places: Sequence[float], rows: Sequence[tuple[str, ...]]
 ) -> Chart:
     """Return a chart with its values at every place, to look up and to point at."""
@@ -244,7 +244,7 @@ def chart_lines(
         said = ("–" if value is None else y.format_value(value) for value in found)
         rows.append((x.format_tick(place if x_unit == "count" else round(place, 6)), *said))
     chart = Chart(heading=heading, summary=summary, x=x, y=y, lines=tuple(lines), guides=guides)
-    return _list_values(replace(chart, marks=tuple(marks)), names, places, rows)
+    return list_values(replace(chart, marks=tuple(marks)), names, places, rows)
 
 
 def _read_out(label: str, names: Sequence[str], row: tuple[str, ...]) -> str:

@@ -92,7 +92,7 @@ def _list_observed(finding: Finding, verdict: Verdict) -> explanations.Rows:
         # A required rate decides here; an earlier measurement beside it must not look like the bar.
         ("Baseline, for context", f"{context}; it decides nothing here" if context else ""),
         ("Inputs asked", facts.write_coverage(finding)),
-        ("Inputs not asked", facts.name_unasked(finding)),
+        ("Inputs not asked", facts.list_unasked(finding)),
         ("Stopped", "" if finding.stop is None else STOPS[finding.stop].label),
         ("Later trials", later),
     ]

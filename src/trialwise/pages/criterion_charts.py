@@ -69,7 +69,9 @@ def chart_path(finding: Finding, bounds: Bounds, outcomes: Sequence[int]) -> cha
     floor, ceiling = (((0.0, y), (float(last), y)) for y in (-0.5, top + 0.5))
     word = finding.label or (finding.decision or Decision.INCONCLUSIVE).value
     end = f"{word} · {as_count(taken, 'trial')}"
-    return charts.Chart(
+    ends = charts.thin_out(taken + 1, COLUMNS)[1:]
+    rows = [_write_row(n, failures[n], bounds) for n in ends]
+    chart = charts.Chart(
         heading="Path to the verdict",
         summary=_write_summary(finding, bounds, taken, failures[-1], last),
         x=charts.Axis(low=0, high=last, label="trials", unit="count"),
@@ -80,12 +82,9 @@ def chart_path(finding: Finding, bounds: Bounds, outcomes: Sequence[int]) -> cha
         ),
         lines=(charts.Line(name="this run", ink="one", points=_trace_path(failures)),),
         marks=(charts.Mark(x=taken, y=failures[-1], label=end, ink=INKS[finding.decision]),),
-        hits=_list_hits(bounds, failures),
-        columns=("after trial", "failures", "rate", "PASS at most", "FAIL from"),
-        rows=tuple(
-            _write_row(n + 1, failures[n + 1], bounds) for n in charts.thin_out(taken, ROWS)
-        ),
     )
+    columns = ("failures", "rate", "PASS at most", "FAIL from")
+    return charts.list_values(chart, columns, ends, rows)
 
 
 def _find_corners(places: Sequence[int], values: Sequence[float]) -> tuple[charts.Place, ...]:
@@ -111,26 +110,10 @@ def _trace_path(failures: Sequence[int]) -> tuple[charts.Place, ...]:
     return tuple((n, failures[n]) for n in kept)
 
 
-def _list_hits(bounds: Bounds, failures: Sequence[int]) -> tuple[charts.Hit, ...]:
-    ends = charts.thin_out(len(failures), COLUMNS)
-    return charts.spread_hits(ends, lambda k: _read_out(ends[k], failures[ends[k]], bounds))[1:]
-
-
-def _read_out(n: int, failed: int, bounds: Bounds) -> str:
-    accept, reject = _write_limits(n, bounds)
-    rule = [f"PASS at {accept} or fewer"] if accept != "–" else []
-    rule += [f"FAIL at {reject} or more"] if reject != "–" else []
-    counts = f"after {as_count(n, 'trial')}: {as_count(failed, 'failure')}"
-    return f"{counts}; {', '.join(rule) or 'open'}"
-
-
 def _write_row(n: int, failed: int, bounds: Bounds) -> tuple[str, ...]:
-    return (f"{n:,}", f"{failed:,}", as_observed((n - failed) / n), *_write_limits(n, bounds))
-
-
-def _write_limits(n: int, bounds: Bounds) -> tuple[str, str]:
     accept, reject = bounds.accept[n], bounds.reject[n]
-    return ("–" if accept < 0 else f"{accept:,}"), ("–" if reject > n else f"{reject:,}")
+    limits = ("–" if accept < 0 else f"{accept:,}"), ("–" if reject > n else f"{reject:,}")
+    return (f"{n:,}", f"{failed:,}", as_observed((n - failed) / n), *limits)
 
 
 def _write_summary(finding: Finding, bounds: Bounds, taken: int, failed: int, last: int) -> str:

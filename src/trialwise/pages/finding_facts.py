@@ -371,25 +371,13 @@ def write_coverage(finding: Finding) -> str:
     return f"{coverage.asked:,} of {inputs}"
 
 
-def name_unasked(finding: Finding) -> str:
-    """Name the inputs that were not asked; nothing where all were, or where nothing was run."""
-    left = _count_unasked(finding)
-    if finding.coverage is None or not left:
-        return ""
-    named = ", ".join(finding.coverage.unasked[:_NAMED_UNASKED])
-    return f"{named} and {left - _NAMED_UNASKED:,} more" if left > _NAMED_UNASKED else named
-
-
-def _count_unasked(finding: Finding) -> int:
-    # Of a run without a trial its end says everything.
-    known = finding.coverage if finding.all_trials.trials else None
-    return 0 if known is None else known.inputs - known.asked
-
-
 def list_unasked(finding: Finding) -> str:
     """List which inputs were not asked, in a sentence; nothing where all were."""
-    left = _count_unasked(finding)
-    if finding.coverage is None or not left:
+    # Of a run without a trial its end says everything.
+    coverage = finding.coverage if finding.all_trials.trials else None
+    if coverage is None or coverage.asked == coverage.inputs:
         return ""
-    of, verb = numbers.as_count(finding.coverage.inputs, "input"), "was" if left == 1 else "were"
-    return f"{left:,} of {of} {verb} not asked: {name_unasked(finding)}"
+    left, of = coverage.inputs - coverage.asked, numbers.as_count(coverage.inputs, "input")
+    named = ", ".join(coverage.unasked[:_NAMED_UNASKED])
+    more = f" and {left - _NAMED_UNASKED:,} more" if left > _NAMED_UNASKED else ""
+    return f"{left:,} of {of} {'was' if left == 1 else 'were'} not asked: {named}{more}"

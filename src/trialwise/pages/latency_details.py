@@ -6,7 +6,7 @@ import math
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import chain, pairwise
+from itertools import chain
 from typing import NamedTuple
 
 from trialwise.documents import charts
@@ -116,7 +116,7 @@ def _chart_latencies(timing: Timing, *, several: bool) -> charts.Chart:
             for one in timing.findings
             if one.threshold is not None
         ),
-        hits=_list_hits(times, axis),
+        hits=_list_hits(times),
         columns=("share of trials", "within"),
         rows=_list_percentiles(times),
     )
@@ -170,19 +170,19 @@ def find_band(steps: Sequence[charts.Place], count: int) -> charts.Area:
     )
 
 
-def _list_hits(ordered: Sequence[float], axis: charts.Axis) -> tuple[charts.Hit, ...]:
-    edges = [axis.low + (axis.high - axis.low) * k / COLUMNS for k in range(COLUMNS + 1)]
-    if axis.logarithmic:
-        ratio = (axis.high / axis.low) ** (1 / COLUMNS)
-        edges = [axis.low * ratio**k for k in range(COLUMNS + 1)]
-    hits = []
-    for low, high in pairwise(edges):
-        within, count = bisect_right(ordered, high), len(ordered)
+def _list_hits(ordered: Sequence[float]) -> tuple[charts.Hit, ...]:
+    ranks, count = charts.thin_out(len(ordered), COLUMNS), len(ordered)
+
+    def say(k: int) -> str:
+        value = ordered[ranks[k]]
+        # Latencies may be equal: all of them are within it, also those of later ranks.
+        within = bisect_right(ordered, value)
+        share = as_probability(within / count, digits=1)
         # Three digits: a limit with six would look like one that somebody set.
-        share, limit = as_probability(within / count, digits=1), float(f"{high:.3g}")
-        said = f"{share} within {as_seconds(limit)} ({within:,} of {count:,})"
-        hits.append(charts.Hit(low=low, high=high, text=said))
-    return tuple(hits)
+        limit = as_seconds(float(f"{value:.3g}"))
+        return f"{share} within {limit} ({within:,} of {count:,})"
+
+    return charts.spread_hits([ordered[rank] for rank in ranks], say)
 
 
 def _list_percentiles(ordered: Sequence[float]) -> tuple[tuple[str, ...], ...]:

@@ -7,16 +7,12 @@ reasons beside more or less else, so that a criterion has one row and a failure 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 
 from trialwise.documents import blocks, results
 from trialwise.documents.charts import Strip
-from trialwise.documents.numbers import as_count, keep_few
+from trialwise.documents.numbers import as_count
 from trialwise.model.claim import Intent
-
-#: Rows of a table and notes of a list; a notebook is no report.
-_MOST_ROWS, _MOST_NOTES = 40, 12
 
 APPROXIMATE = "≈ marks an interval by Wilson's method, which is approximate."
 """What the sign beside an interval means."""
@@ -193,30 +189,3 @@ def _build_basis(suite: results.SuiteResults) -> blocks.Details:
     bounds = (blocks.Items(items=suite.bounds),) if suite.bounds else ()
     facts = blocks.Facts(pairs=tuple(pairs))
     return blocks.Details(summary="Runs and error rates", blocks=(facts, *bounds))
-
-
-def build_card(
-    page: blocks.Document, suite: results.SuiteResults, strips: Mapping[str, Strip]
-) -> blocks.Document:
-    """Build what a notebook shows of a report: its verdict, its table and what needs attention.
-
-    Args:
-        page: The report's verdict, and the table of contracts where there are several.
-        suite: The results.
-        strips: The intervals of a single run, by the names of its lines.
-    """
-    parts: list[blocks.Block] = [*page.blocks]
-    facts, notes = list(suite.outcome), []
-    for run in suite.runs:
-        notes += [f"{run.contract}: {note}" if parts else note for note in run.attention]
-    # Several contracts have a table of contracts, and no room for one of criteria each.
-    if len(suite.runs) == 1:
-        facts = [*suite.runs[0].headings, *facts]
-        parts = [tabulate_lines(suite.runs[0], most=_MOST_ROWS, strips=strips)]
-    if notes:
-        items = blocks.Items(items=keep_few(notes, _MOST_NOTES))
-        summary = f"Needs attention ({len(notes):,})"
-        parts.append(blocks.Details(summary=summary, blocks=(items,), is_open=True))
-        red = [line for line in suite.results if line.is_red]
-        parts += list_failures(red[:_MOST_NOTES] if len(suite.runs) == 1 else (), most=3)
-    return replace(page, facts=tuple(("", one) for one in facts), blocks=tuple(parts))

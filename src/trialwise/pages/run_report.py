@@ -18,12 +18,14 @@ from trialwise.pages import analysis, criterion_details, suite_totals, verdict_m
 from trialwise.pages.gate_details import build_gates_section
 from trialwise.pages.latency_details import build_latency_section
 from trialwise.pages.results import describe_run, describe_suite
-from trialwise.pages.results_page import build_attention, build_card, list_failures
+from trialwise.pages.results_page import build_attention, list_failures, tabulate_lines
 from trialwise.pages.trial_sections import build_inputs_section, build_trials_section
 
 #: Fewer trials make no curve worth a look.
 FEWEST = 5
 CORNERS, ROWS = 60, 10
+#: Rows of a table and notes of a list; a notebook is no report.
+_MOST_ROWS, _MOST_NOTES = 40, 12
 
 
 def build_costs_section(record: RunRecord) -> blocks.Section | None:
@@ -270,16 +272,36 @@ def _make_suite_badge(verdicts: Sequence[Verdict]) -> blocks.Badge:
 def build_report_card(records: Sequence[RunRecord]) -> blocks.Document:
     """Build what a notebook shows of the report of a run or of a suite."""
     runs = suite_totals.require_runs(records)
-    first, several = runs[0], len(runs) > 1
+    suite, first, several = describe_suite(runs), runs[0], len(runs) > 1
+    notes = [
+        f"{run.contract}: {note}" if several else note
+        for run in suite.runs
+        for note in run.attention
+    ]
+    # Several contracts have a table of contracts, and no room for one of criteria each.
+    if several:
+        facts, parts = suite.outcome, [_list_contracts(runs)]
+    else:
+        facts = (*suite.runs[0].headings, *suite.outcome)
+        strips = criterion_details.map_strips(first)
+        parts = [tabulate_lines(suite.runs[0], most=_MOST_ROWS, strips=strips)]
+    shown: list[blocks.Block] = [*parts]
+    if notes:
+        items = blocks.Items(items=numbers.keep_few(notes, _MOST_NOTES))
+        summary = f"Needs attention ({len(notes):,})"
+        shown.append(blocks.Details(summary=summary, blocks=(items,), is_open=True))
+    if notes and not several:
+        red = [line for line in suite.results if line.is_red]
+        shown += list_failures(red[:_MOST_NOTES], most=3)
     badge = verdict_meaning.make_summary_badge(first)
-    page = blocks.Document(
+    return blocks.Document(
         kind="Suite" if several else "Run",
         title="suite" if several else _pick_name(first),
         badge=_make_suite_badge([one.verdict for one in runs]) if several else badge,
         lead=_write_lead(runs) if several else verdict_meaning.explain_verdict(first),
-        blocks=(_list_contracts(runs),) if several else (),
+        facts=tuple(("", one) for one in facts),
+        blocks=tuple(shown),
     )
-    return build_card(page, describe_suite(runs), criterion_details.map_strips(first))
 
 
 def _write_lead(records: Sequence[RunRecord]) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
-from typing import Protocol, TextIO
+from typing import TextIO
 
 from trialwise.documents import numbers
 from trialwise.documents.numbers import STOPS
@@ -328,14 +328,6 @@ class LineProgress(_Display):
         return True
 
 
-class Progress(ports.Listener, Protocol):
-    """A listener that leaves its stream tidy."""
-
-    def close(self) -> None:
-        """Take away what would be in the way; closing twice is harmless."""
-        ...
-
-
 def open_progress(
     stream: TextIO, *, capabilities: Capabilities | None = None, clock: ports.Clock | None = None
 ) -> TerminalProgress | LineProgress:
@@ -352,7 +344,7 @@ def open_progress(
 
 def share_progress(
     stream: TextIO, *, capabilities: Capabilities | None = None, clock: ports.Clock | None = None
-) -> Callable[[], Progress]:
+) -> Callable[[], LineProgress | _OneOfSeveral]:
     """Return what makes the progress of each of several runs that go on at a time.
 
     A terminal shows a line for each; a log has the lines of all.
