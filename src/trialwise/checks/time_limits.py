@@ -54,9 +54,14 @@ def call_in_process(function: Callable[..., T], *arguments: Any, limit_s: float)
         TimeIsUp: It took longer.
         ProcessLost: The process is gone.
     """
+    global _process  # noqa: PLW0603 - one for all checks of a process
     with _lock:
         try:
-            kind, value = _exchange((function, arguments, limit_s))
+            if _process is None or _process[0].poll() is not None:
+                _end()
+                _process = _start()
+            _process[1].send((function, arguments, limit_s))
+            kind, value = _process[1].recv()
         except (OSError, EOFError) as error:
             _end()
             raise ProcessLost(f"the process for it was lost ({error})") from None
@@ -66,16 +71,6 @@ def call_in_process(function: Callable[..., T], *arguments: Any, limit_s: float)
         raise value
     result: T = value
     return result
-
-
-def _exchange(request: object) -> tuple[str, Any]:
-    global _process  # noqa: PLW0603 - one for all checks of a process
-    if _process is None or _process[0].poll() is not None:
-        _end()
-        _process = _start()
-    _process[1].send(request)
-    answer: tuple[str, Any] = _process[1].recv()
-    return answer
 
 
 def _start() -> tuple[subprocess.Popen[bytes], Connection]:
@@ -175,10 +170,8 @@ def call_limited(function: Callable[..., T], *arguments: Any, check: str, subjec
         BrokenCheck: It took longer than `LONGEST_CHECK_S`, or the process was lost that limits it.
     """
     try:
-        if can_interrupt():
-            return call_with_timer(function, *arguments, limit_s=LONGEST_CHECK_S)
-
-        return call_in_process(function, *arguments, limit_s=LONGEST_CHECK_S)
+        call = call_with_timer if can_interrupt() else call_in_process
+        return call(function, *arguments, limit_s=LONGEST_CHECK_S)
     except ProcessLost as error:
         raise BrokenCheck(check, f"could not be made within a limit on its time: {error}") from None
     except TimeIsUp:

@@ -59,7 +59,7 @@ def build_pairs_page(plan: PairedPlan) -> Document:
 def _recommend_pairs(plan: PairedPlan) -> str:
     question, chosen = plan.question, plan.methods[0]
     found, most = chosen.expected, chosen.most_pairs
-    wanted = _pick_wanted(question)
+    wanted = question.wanted.value
     chance = as_probability(found.fails if wanted == "FAIL" else found.passes)
     if chosen.name == "fixed":
         pairs = most or 0
@@ -79,12 +79,6 @@ def _recommend_pairs(plan: PairedPlan) -> str:
         f"({_price(question, found.mean_pairs)}) if the rates are as expected{limit}, and ends "
         f"with {wanted} in {chance} of runs. {beside}"
     )
-
-
-def _pick_wanted(question: PairedSizingQuestion) -> str:
-    """Return the verdict that a plan is made for: a worse candidate is to be found out."""
-    control, candidate = question.expected
-    return "FAIL" if question.question == "different" and candidate < control else "PASS"
 
 
 def _price(question: PairedSizingQuestion, pairs: float) -> str:
@@ -107,7 +101,7 @@ def _list_pair_tables(plan: PairedPlan) -> Iterator[Block]:
             plan.disagreements,
             ("how they disagree", lambda one: _KINDS[one.kind]),
             ("discordant", lambda one: as_percent(round(one.discordance, 4))),
-            (_pick_wanted(plan.question), lambda one: write_chance(one.passes)),
+            (plan.question.wanted.value, lambda one: write_chance(one.passes)),
             ("pairs", lambda one: _write_pairs(one.mean_pairs)),
             ("fixed\npairs", lambda one: _write_size(one.fixed_pairs, plan.question.largest_size)),
             notes=(

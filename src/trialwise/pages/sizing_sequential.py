@@ -290,16 +290,13 @@ def _explain_bounds(plan: sizing.SequentialPlan) -> Iterator[str]:
         # Rounding may leave the bound a little above the design itself.
         excess = as_probability(max(0.0, design.certificate - 1)).replace("<", "less than ")
         counted = " and 100 trials for each open end" if plan.shortfall is not None else ""
+        rates = [rate for rate, _ in design.mix]
+        made = f"the rates it is made for ({' and '.join(map(as_percent, rates))})"
+        over = "the two rates" if rates == [design.p0, design.p1] else made
         yield (
-            f"The optimal design's mean trials over {_word_rates(design)}{counted} lie {excess} "
+            f"The optimal design's mean trials over {over}{counted} lie {excess} "
             f"above the least that any test with at most {design.cap} trials can have."
         )
-
-
-def _word_rates(design: SequentialDesign) -> str:
-    rates = [rate for rate, _ in design.mix]
-    made = f"the rates it is made for ({' and '.join(map(as_percent, rates))})"
-    return "the two rates" if rates == [design.p0, design.p1] else made
 
 
 def _make_row(plan: sizing.SequentialPlan, method: sizing.MethodPlan, *cells: str) -> Row:

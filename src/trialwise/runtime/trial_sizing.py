@@ -119,16 +119,18 @@ class SizingAnswer:
 
 
 def _ask(
-    name: str, question: Callable[P, Q], answer: Callable[[Q], SizingPlan]
+    question: Callable[P, Q], answer: Callable[[Q], SizingPlan], name: str = ""
 ) -> Callable[P, SizingAnswer]:
     """Make the function that asks a question: its arguments are the fields of the question.
 
     Args:
-        name: The name of the function.
         question: Its class, whose docstring is that of the function.
         answer: Returns the tables that answer a question.
+        name: The name of the function, where it is not that of `answer`.
     """
+    name = name or answer.__name__
 
+    # `updated=()`: the members of a class are no attributes of a function.
     @wraps(question, updated=())
     def ask(*given: P.args, **more: P.kwargs) -> SizingAnswer:
         return SizingAnswer(answer(question(*given, **more)))
@@ -140,27 +142,22 @@ def _ask(
     return ask
 
 
+# Designs that were searched for once are kept on disk: the next plan of the kind asks no search.
 plan = _ask(
-    "plan",
     sequential_sizing.SequentialQuestion,
     lambda asked: sequential_sizing.plan_sequential(asked, cache=FileDesignCache()),
+    "plan",
 )
-plan_compliance = _ask(
-    "plan_compliance", fixed_sizing.ComplianceQuestion, fixed_sizing.plan_compliance
-)
-plan_regression = _ask(
-    "plan_regression", regression_sizing.RegressionQuestion, regression_sizing.plan_regression
-)
-plan_latency = _ask(
-    "plan_latency", regression_sizing.LatencyQuestion, regression_sizing.plan_latency
-)
-plan_precision = _ask("plan_precision", fixed_sizing.PrecisionQuestion, fixed_sizing.plan_precision)
+plan_compliance = _ask(fixed_sizing.ComplianceQuestion, fixed_sizing.plan_compliance)
+plan_regression = _ask(regression_sizing.RegressionQuestion, regression_sizing.plan_regression)
+plan_latency = _ask(regression_sizing.LatencyQuestion, regression_sizing.plan_latency)
+plan_precision = _ask(fixed_sizing.PrecisionQuestion, fixed_sizing.plan_precision)
 plan_pairs = _ask(
-    "plan_pairs",
     paired_sizing.PairedSizingQuestion,
     lambda asked: paired_sizing.plan_pairs(asked, cache=FileDesignCache()),
+    "plan_pairs",
 )
-plan_choice = _ask("plan_choice", comparison_sizing.plan_choice, lambda found: found)
+plan_choice = _ask(comparison_sizing.plan_choice, lambda found: found, "plan_choice")
 
 
 def plan_compare(

@@ -21,6 +21,7 @@ from trialwise.stats.sequential.bound import fixed_size
 from trialwise.stats.toolbox import rate_sizing
 
 #: The powers of the companion's table (§5.4).
+# With 95 % both errors are alike, which is what a contract between two parties tends to ask for.
 USUAL_POWERS = (0.80, 0.90, 0.95)
 #: A larger exact number is not searched for, as the search takes seconds.
 LARGEST_EXACT = 30_000
@@ -63,6 +64,8 @@ def size_losses(
 
 
 def _size_loss(required_rate: float, margin: float, alpha: float, power: float) -> LossSize:
+    # The roles of the two errors are exchanged against a plan that shows the rate: here the service
+    # is presumed good, and alpha is the risk of failing it.
     formula = rate_sizing.normal_sizing(required_rate, margin, alpha=alpha, power=power)
     normal = formula.required_trials
     if normal > LARGEST_EXACT:
@@ -186,6 +189,7 @@ class CompliancePlan(sizing_base.SizingPlan):
     @property
     def refusal(self) -> Refusal | None:
         """Why the trials asked about are refused: no rule could PASS with them."""
+        # One rule that could PASS is an answer: the page then says which, and marks its error.
         if self.given and all(at.design.refusal for at in self.given):
             return Refusal.COMPLIANCE_INFEASIBLE
         return None

@@ -42,6 +42,7 @@ MOST_PAIRS = 5_000
 #: Rules with a margin are enumerated up to here; beyond, the chances are simulated.
 _MOST_ENUMERATED = 1_000
 _SIMULATED = 1_000
+_VERDICTS = (Decision.PASS, Decision.FAIL, Decision.INCONCLUSIVE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +109,12 @@ class PairedSizingQuestion(PowerQuestion):
         return USUAL_RATES if self.question in ("different", "better") else _USUAL_EQUAL
 
     @property
+    def wanted(self) -> Decision:
+        """The verdict that the plan is made for: a candidate expected to be worse is found out."""
+        is_worse = self.expected[1] < self.expected[0]
+        return Decision.FAIL if is_worse and self.question == "different" else Decision.PASS
+
+    @property
     def largest_size(self) -> int:
         """The largest fixed number of pairs that is looked for."""
         return _MOST_ENUMERATED if self.margin else MOST_PAIRS
@@ -115,6 +122,8 @@ class PairedSizingQuestion(PowerQuestion):
     @property
     def level(self) -> float:
         """The level of one test."""
+        # Bonferroni, which is also the first step of Holm's procedure: its later steps are never
+        # stricter, so that a plan by the first one promises no power that is not there.
         return self.alpha / self.tests
 
     def split(self, control: float, candidate: float) -> tuple[float, float]:
@@ -248,8 +257,7 @@ def find_fixed_pairs(question: PairedSizingQuestion) -> int | None:
     25
     """
     split = question.split(*question.expected)
-    if question.expected[1] < question.expected[0] and question.question == "different":
-        # A candidate that is expected to be worse is found by a FAIL.
+    if question.wanted is Decision.FAIL:
         split = split[1], split[0]
 
     @remembered
@@ -320,19 +328,10 @@ def _describe_rule(question: PairedSizingQuestion, rule: PairedRule) -> PairedMe
     is_simulated = bool(question.margin) and (rule.max_pairs or 0) > _MOST_ENUMERATED
     find_chances = partial(simulate_rule, rule) if is_simulated else rule.characteristic
     rows = []
-    for truth, control, candidate in _list_truths(question):
-        found = find_chances(*question.split(control, candidate))
-        rows.append(
-            PairedChances(
-                truth=truth,
-                control=control,
-                candidate=candidate,
-                passes=found.chance_of(Decision.PASS),
-                fails=found.chance_of(Decision.FAIL),
-                inconclusive=found.chance_of(Decision.INCONCLUSIVE),
-                mean_pairs=found.mean_pairs,
-            )
-        )
+    for truth, *rates in _list_truths(question):
+        found = find_chances(*question.split(*rates))
+        verdicts = (found.chance_of(one) for one in _VERDICTS)
+        rows.append(PairedChances._make((truth, *rates, *verdicts, found.mean_pairs)))
     return PairedMethod(
         name="sequential" if rule.is_sequential else "fixed",
         most_pairs=rule.max_pairs,
@@ -356,6 +355,7 @@ def simulate_rule(
     """
     # Rules with a margin look after every few pairs, and it costs them little power.
     batch, last = getattr(rule, "batch", 1), rule.max_pairs or 0
+    # One seed for all plans: the same question has the same answer, today and on another machine.
     coins, either = Random(seed), only_a + only_b
     share = only_a / either if either else 0.0
     counts: Counter[paired.PairedOutcome] = Counter()
@@ -398,13 +398,12 @@ def _list_disagreements(question: PairedSizingQuestion, rule: PairedRule) -> Ite
     kinds = {"least": least, "halfway": (least + independent) / 2, "independent": independent}
     if question.discordance is not None:
         kinds = {"assumed": question.discordance}
-    wanted = Decision.FAIL if gap < 0 and question.question == "different" else Decision.PASS
     for kind, total in kinds.items():
         found = rule.characteristic((total - gap) / 2, (total + gap) / 2)
         yield Disagreement(
             kind=kind,
             discordance=total,
             mean_pairs=found.mean_pairs,
-            passes=found.chance_of(wanted),
+            passes=found.chance_of(question.wanted),
             fixed_pairs=find_fixed_pairs(replace(question, discordance=total)),
         )

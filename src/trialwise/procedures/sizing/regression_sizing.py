@@ -153,6 +153,7 @@ class ChosenThreshold(NamedTuple):
     """The fewest successes whose rate reaches the threshold."""
     false_alarm: float
     """P(FAIL) if the true rate is the baseline's, exactly."""
+    # The companion prints this one; it takes the baseline's rate for the true one.
     normal_alpha: float | None
     """1 − Φ((p̂ − p*) / √(p̂(1−p̂)/n)), the implied alpha of companion §6.3."""
     wilson_alpha: float | None

@@ -155,6 +155,7 @@ LONGEST_SPARING = 2_000
 #: Points of a curve: a divisor of the steps puts both rates of a claim on the usual grid.
 LONG_CURVE_POINTS = 31
 #: An open end counts as much here as in the search for the optimal design.
+# Without a price on it the cheapest design would be the one that hardly ever decides.
 INCONCLUSIVE_COST = 100.0
 
 _METHODS = (Method.OPTIMAL, Method.CALIBRATED, Method.WALD, Method.FIXED)
@@ -393,10 +394,13 @@ def _list_broken(
         BrokenPromise("PASS", p1, "at most", beta, bad.passes),
     ]
     if method is Method.WALD:
+        # Wald (1945) states both for a test without an end; cutting it at a number of trials takes
+        # runs out of PASS and FAIL alike.
         stated += [
             BrokenPromise("PASS", p0, "at least", 1 - alpha, good.passes),
             BrokenPromise("FAIL", p1, "at least", 1 - beta, bad.fails),
         ]
+    # Sums of a thousand products differ from the promise in their last digits.
     signs = {"at most": 1, "at least": -1}
     return [one for one in stated if signs[one.promise] * (one.actual - one.promised) > 1e-12]
 

@@ -53,6 +53,7 @@ def spread(weighted: Iterable[tuple[int, float]]) -> Spread:
         chances[value] = chances.get(value, 0.0) + weight
     values = sorted(chances)
     reached = accumulate(chances[value] for value in values)
+    # The 95th percentile and not the most: a long tail is rare, and its end says little of a bill.
     # Up to rounding in the last digits: a probability of exactly 0.95 is enough.
     p95 = next((v for v, chance in zip(values, reached, strict=True) if chance >= 0.95 - 1e-12), 0)
     return Spread(mean=sum(value * chance for value, chance in chances.items()), p95=p95)
@@ -132,7 +133,8 @@ class SizingQuestion:
         prices = {"trial_usd": self.trial_usd, "trial_s": self.trial_s}
         values: dict[str, Any] = {"confidence": self.confidence, "prices": prices}
         for one in fields(self):
-            # What only listens is no part of the question.
+            # What only listens is no part of the question. A default that depends on other fields
+            # has a property of the name in JSON, so that a reader never meets a null for it.
             if one.compare and one.name not in {*values, *prices}:
                 for key in self.written.get(one.name, one.name).split():
                     holder = key if hasattr(self, key) else one.name
@@ -148,6 +150,7 @@ class PowerQuestion(SizingQuestion):
         power: 1 − beta.
     """
 
+    # The convention of Cohen (1988): a missed effect counts as a quarter of a false alarm at 5 %.
     power: float = 0.80
 
     open_rates: ClassVar[str] = "confidence power"
@@ -189,6 +192,7 @@ def _as_plain(value: Any) -> Any:
 # rate that somebody expects, and what it takes. Every number is exact.
 
 #: The margins that are compared with none.
+# With ten points the bad rate is the one that a sequential plan takes where none is given.
 MARGINS = (0.05, 0.10)
 #: How likely a fixed number of trials is to PASS at the expected rate, and the most trials tried.
 POWER, MOST_FIXED = 0.80, 5_000
