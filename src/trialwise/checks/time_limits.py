@@ -57,6 +57,7 @@ def call_in_process(function: Callable[..., T], *arguments: Any, limit_s: float)
     global _process  # noqa: PLW0603 - one for all checks of a process
     with _lock:
         try:
+            # The operating system may have ended it since, for instance for want of memory.
             if _process is None or _process[0].poll() is not None:
                 _end()
                 _process = _start()
@@ -99,6 +100,7 @@ def _end() -> None:
     held, _process = _process, None
     if held is not None:
         held[1].close()
+        # Not `terminate`: whoever waits here must not wait for a search to come to its end.
         held[0].kill()
         held[0].wait()
 
@@ -106,6 +108,7 @@ def _end() -> None:
 def _forget() -> None:
     """Leave the process to the parent of a copy of this one."""
     global _process, _lock
+    # Another thread may have held the lock at the fork, and it does not exist in the copy.
     held, _process, _lock = _process, None, Lock()
     if held is not None:
         held[1].close()
@@ -136,6 +139,8 @@ def _answer(function: Callable[..., Any], arguments: Any, limit_s: float) -> tup
     except TimeIsUp:
         return "late", None
     except Exception as error:
+        # Some errors can be written and not be read again: their classes take other arguments than
+        # they keep. The caller would then lose the process instead of seeing the error.
         try:
             pickle.loads(pickle.dumps(error))
         except Exception:

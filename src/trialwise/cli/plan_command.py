@@ -145,6 +145,7 @@ class _Questions(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         first = args[0] if args else ""
+        # Only the first word: a rate needs no name of its question, and comes first by habit.
         if first in _OLD_FORMS:
             name, *more = _OLD_FORMS[first]
             now = " ".join(["plan", name.replace("rate", "RATE"), *more])

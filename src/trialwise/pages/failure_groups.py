@@ -15,6 +15,7 @@ from trialwise.model.verdict import Finding
 from trialwise.procedures.criterion_rows import Row, Rows
 
 #: What varies between two reports of the same failure: quoted pieces and numbers.
+# An apostrophe within a word, as in "don't", opens no quotation.
 _VARIABLE = re.compile(r"(?<!\w)'[^']*'(?!\w)|\"[^\"]*\"|\d+")
 
 
@@ -90,8 +91,10 @@ def count_checks(criterion: str, trials: Iterable[Trial], plain: int) -> tuple[C
         if not outcome.passed and outcome.postcondition is None:
             continue
         total += 1
+        # Once for each trial, also where a check of this name failed on several parts of the reply.
         failed.update(dict.fromkeys((name for name, _ in outcome.failed_checks), 1))
         unasked.update(one.postcondition for one in outcome.others if one.result is None)
+    # A check that was not asked has fewer trials than the criterion, so that it is worth a row.
     if len(failed | unasked) < 2:
         return ()
     asked = {name: total - unasked[name] for name in failed}
@@ -128,6 +131,7 @@ def group_failures(
             explanation = result.explanation or trial.error
             parts = (result.reason.value, trial.error_class.value, outcome.postcondition or "")
             key = (*parts, _VARIABLE.sub("", explanation))
+            # Explanations are texts of services and judges: no two of them need be alike.
             if len(counts) >= _MOST_GROUPS and key not in counts:
                 key = (*parts, "")
             counts[key] = counts.get(key, 0) + 1

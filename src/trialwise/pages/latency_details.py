@@ -54,6 +54,7 @@ def build_latency_section(record: RunRecord) -> Section | None:
     if record.verdict.latency:
         evidence = (explain_latency(record.verdict),)
         rules = (Details(summary="Ranks and counts", blocks=evidence, is_open=True),)
+    # Charts are left out where there are few latencies; findings never are.
     return Section(
         heading="Latency",
         name=LATENCY,
@@ -78,6 +79,7 @@ def _list_timings(record: RunRecord) -> Iterator[Timing]:
         mine = record.trials.of_experiment(experiment.name)
         yield Timing(
             experiment=experiment.identifier,
+            # Eight bytes each: a run may have a million of them.
             latencies=array("d", sorted(list_latencies(mine, record.plan.reported))),
             baseline=sorted(baselines[0]) if baselines else (),
             findings=[by_constraint[name] for name in names],
@@ -129,7 +131,8 @@ def _make_axis(timing: Timing) -> charts.Axis:
     # eye.
     most, least = max(values), min((value for value in values if value > 0), default=1.0)
     if most > REACH * least:
-        # What is shorter still than a millionth of the longest is drawn on the edge.
+        # What is shorter still than a millionth of the longest is drawn on the edge. A logarithm
+        # needs a lower end above 0, and a clock may well say 0 for a cached reply.
         low = max(0.8 * least, most / 1e6)
         return charts.Axis(
             low=low, high=most * 1.1, label="latency", unit="seconds", logarithmic=True
@@ -228,6 +231,7 @@ def _explain_constraint(finding: LatencyFinding, verdict: Verdict) -> Rows:
     of, observed = as_count(finding.trials, "successful trial"), "no latency"
     if finding.observed is not None:
         seconds = as_seconds(finding.observed)
+        # An observed latency, never one between two of them: only those have exact ranks.
         observed = f"Q({finding.percentile:g}) = {seconds} by nearest rank"
     return [
         (finding.constraint, f"{pick_badge(finding)}{qualified}. {finding.statement}"),

@@ -121,6 +121,7 @@ def build_regression_page(plan: sizing.RegressionPlan) -> Document:
     question = plan.question
     rate, lower = (as_percent(round(one, 6)) for one in (question.good_rate, question.bad_rate))
     seen = f"FAIL in at least {as_percent(question.power)} of runs"
+    # Six digits: a drop is written in decimals, and its difference in floats is not.
     counts = f"{question.baseline_successes} of {question.baseline_trials}"
     return make_page(
         f"has the rate dropped from {rate}?",
@@ -174,6 +175,7 @@ def _list_remedies(plan: sizing.RegressionPlan) -> Iterator[str]:
 
 def _list_regression_blocks(plan: sizing.RegressionPlan, lower: str) -> Iterator[Block]:
     # The wilson rule raises far more false alarms than its level allows.
+    # It takes the baseline's rate as known, though that was estimated too (companion §5.4.1).
     most = FALSE_ALARM_EXCESS * plan.question.alpha
     loud = {row.trials for row in plan.rows if (row.wilson.design_false_alarm or 0.0) > most}
 

@@ -149,6 +149,8 @@ def _recommend(plan: sizing.SequentialPlan) -> str:
 def share_open_runs(plan: sizing.SequentialPlan, rate: float) -> float:
     """Return the share of runs that end INCONCLUSIVE: nothing FAILs and something is open."""
     found = plan.recommendation.design.operating_characteristic(rate)
+    # A run PASSes where every criterion does, and a single FAIL decides it. The criteria are taken
+    # as independent, which is why the sentence that shows this share says so.
     count = plan.question.criteria
     return (1 - found.fails) ** count - found.passes**count
 
@@ -352,6 +354,7 @@ def _chart_trials(plan: sizing.SequentialPlan) -> charts.Chart:
     ]
     low, high = plan.recommendation.curve[0].rate, plan.recommendation.curve[-1].rate
     # Where runs may end open, designs may lie below what deciding takes.
+    # The bound is about tests that always decide.
     bounds = plan.bounds if plan.shortfall is None else ()
     one = " of one criterion" if plan.question.criteria > 1 else ""
     return charts.chart_lines(

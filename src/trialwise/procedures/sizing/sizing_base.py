@@ -23,9 +23,9 @@ from trialwise.model.options import RunOptions
 from trialwise.procedures import compliance, sequential, sequential_designs
 from trialwise.procedures.base import Refused, Situation, rate_below
 from trialwise.procedures.chances import characterize
-from trialwise.stats.compliance_cutoffs import compliance_cutoff
 from trialwise.stats.result_types import Undefined
 from trialwise.stats.sequential.shipped_designs import DesignCache
+from trialwise.stats.toolbox.rate_sizing import compliance_powers, reaches_target
 
 #: Points of most curves.
 CURVE_POINTS = 61
@@ -301,13 +301,10 @@ def _find_fixed(required: float, expected: float, level: float) -> int | None:
     """Find the fewest fixed trials that PASS at the expected rate often enough."""
     if expected <= required:
         return None
-    for trials in range(sequential_designs.count_passes_needed(required, level), MOST_FIXED):
-        design = compliance_cutoff(required, trials, alpha=level, rule="exact")
-        # The first size that has the power, although the next may fall short again: this row is one
-        # way to ask among others, and `plan RATE --fixed` looks further.
-        if design.cutoff is not None and design.power(expected) >= POWER:
-            return trials
-    return None
+    # The first size that has the power, although the next may fall short again: this row is one way
+    # to ask among others, and `plan RATE --fixed` looks further.
+    powers = compliance_powers(required, expected, level, "exact", MOST_FIXED)
+    return next((n for n, power in enumerate(powers, 1) if reaches_target(power, POWER)), None)
 
 
 def _write(rate: float) -> str:
