@@ -28,6 +28,17 @@ def test_every_file_that_the_page_names_exists(name: str) -> None:
     assert (ROOT / "src" / "trialwise" / name).is_file() or (ROOT / name).is_file()
 
 
+def test_a_decision_is_followed_through_five_modules() -> None:
+    """
+    From its plan to its explanation, for each decision of the table.
+    """
+    table = PAGE.partition("## From a plan to its explanation")[2].partition("\n## ")[0]
+    rows = [re.findall(r"`[a-z_/]+\.py`", line) for line in table.splitlines()]
+
+    assert 4 == sum(map(bool, rows))
+    assert max(map(len, rows)) <= 5
+
+
 def test_the_drawing_shows_the_layers_that_are_linted() -> None:
     """
     The rows of the drawing and the layers of import-linter are the same, from top to bottom.
