@@ -606,8 +606,8 @@ def test_guards_caveats_and_diagnostics_are_told() -> None:
     report = Report(verdict)
 
     assert (
-        "c: The model differs [factor-changed] Admitted by override."
-        == report["GUARDRAILS/Major caveat"]
+        "major caveat, admitted by override: The model differs [factor-changed]"
+        == report["GUARDRAILS/c"]
     )
     assert report["COMPOSITE VERDICT/Intent"].startswith("SMOKE")
     assert report["COMPOSITE VERDICT/Analysis"].startswith("per-protocol")

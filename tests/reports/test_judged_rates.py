@@ -163,7 +163,7 @@ def test_text_reports_show_both_corrections_and_the_labels(passed: int) -> None:
         assert f"{float(ROGAN_GLADEN):.6f}" in text
 
 
-CORRECTED = "Corrected for the judge's errors"
+CORRECTED = "Judge"
 
 
 def test_the_page_draws_judged_and_corrected_intervals() -> None:

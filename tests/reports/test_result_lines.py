@@ -117,7 +117,7 @@ def test_notes_of_a_run_are_said_once(runs: Runs) -> None:
         aborted="Stopped.",
     )
 
-    assert ("Stopped.", "whole (major-caveat, overridden)") == list_run_notes(verdict)
+    assert ("Stopped.", "major caveat, admitted by override: whole [a]") == list_run_notes(verdict)
     assert "part" in result_lines(replace(runs["fail"], verdict=verdict))[1].notes
 
 

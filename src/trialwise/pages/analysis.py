@@ -16,7 +16,7 @@ from trialwise.model.evidence import ExperimentSummary
 from trialwise.model.trial import Analysis
 from trialwise.model.verdict import Decision, Dimension, Verdict
 from trialwise.pages.analysis_criterion import list_criterion_sections
-from trialwise.pages.finding_facts import name_mode, pick_badge
+from trialwise.pages.finding_facts import name_mode, pick_badge, word_guard
 from trialwise.pages.suite_totals import list_plain_caveats, write_abandoned, write_amounts
 from trialwise.pages.verdict_meaning import ANALYSES
 from trialwise.procedures.chances import bound_verdicts
@@ -105,7 +105,9 @@ def list_opening_sections(verdict: Verdict) -> Iterator[Section]:
 def list_caveat_sections(verdict: Verdict) -> Iterator[Section]:
     """List what qualifies the verdict without changing it."""
     if verdict.guards:
-        yield make_section("GUARDRAILS", _list_guards(verdict))
+        yield make_section(
+            "GUARDRAILS", [(one.criterion or "The run", word_guard(one)) for one in verdict.guards]
+        )
     caveats = [("Caveat", caveat) for caveat in list_plain_caveats(verdict)]
     if caveats:
         yield make_section("CAVEATS", caveats)
@@ -241,16 +243,6 @@ def _list_sampling(one: ExperimentSummary) -> Rows:
         ("Draw", f"{one.draw}, {one.sampling_mode}"),
         ("Fingerprint", one.fingerprint),
     ]
-
-
-def _list_guards(verdict: Verdict) -> Rows:
-    rows: Rows = []
-    for guard in verdict.guards:
-        about = f"{guard.criterion}: " if guard.criterion else ""
-        admitted = " Admitted by override." if guard.overridden else ""
-        severity = guard.severity.value.replace("-", " ").capitalize()
-        rows.append((severity, f"{about}{guard.message} [{guard.code}]{admitted}"))
-    return rows
 
 
 def _list_horizon(verdict: Verdict) -> Rows:

@@ -46,7 +46,7 @@ def list_criterion_sections(finding: Finding, verdict: Verdict) -> Iterator[Sect
     # The numbers of the rule come after the data that it was applied to, and before the verdict.
     yield from explained
     if find_labels(finding) is not None:
-        yield explanations.make_section("JUDGE", list(list_judge_rows(finding, is_exact=True)))
+        yield explanations.make_section("JUDGE", list(list_judge_rows(finding)))
     yield from _list_guardrail_sections(finding, verdict)
     yield explanations.make_section("VERDICT", _list_decision(finding))
     if finding.diagnostics is not None:

@@ -16,7 +16,7 @@ from trialwise.model.verdict import Decision, Finding
 from trialwise.pages import criterion_charts
 from trialwise.pages import finding_facts as facts
 from trialwise.pages.analysis_criterion import list_criterion_sections
-from trialwise.pages.judge_facts import CORRECTION_NAMES, build_correction, list_corrections
+from trialwise.pages.judge_facts import CORRECTION_NAMES, list_corrections
 from trialwise.pages.results_page import tabulate_lines
 from trialwise.pages.verdict_meaning import MEASURED, make_finding_badge
 from trialwise.procedures.registry import procedure_of
@@ -84,7 +84,6 @@ class _SectionBuilder:
             said = f"Advisory, it takes no part in the verdict: {reason}."
             yield blocks.Prose(paragraphs=(said,), tone="quiet")
         yield blocks.Prose(paragraphs=(finding.statement, finding.advice))
-        yield from filter(None, [build_correction(finding)])
         if charts := tuple(self._list_charts(finding)):
             yield blocks.Columns(blocks=charts)
         if elsewhere := self._point_elsewhere(finding):

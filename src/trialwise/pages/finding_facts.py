@@ -9,7 +9,7 @@ from typing import Any
 
 from trialwise.decimals import complement
 from trialwise.documents import numbers
-from trialwise.model.evidence import StopReason, Tally
+from trialwise.model.evidence import Guard, StopReason, Tally
 from trialwise.model.verdict import Decision, Dimension, Finding, LatencyFinding, Verdict
 from trialwise.procedures.registry import procedure_of
 from trialwise.stats.rate_intervals import wilson_interval
@@ -151,6 +151,13 @@ def list_latency_marks(finding: LatencyFinding, verdict: Verdict) -> Sequence[st
     return marks
 
 
+def word_guard(guard: Guard) -> str:
+    """Say what a guardrail found, how grave it is, and whether somebody admitted it."""
+    admitted = ", admitted by override" if guard.overridden else ""
+    # The code stands at the end: it is what an override in the suite file names.
+    return f"{guard.severity.value.replace('-', ' ')}{admitted}: {guard.message} [{guard.code}]"
+
+
 def find_required(finding: Finding) -> float | None:
     """Find what a criterion is held against: a required rate or mean, or its baseline's rate."""
     threshold = finding.threshold
@@ -177,24 +184,6 @@ def find_alternative(finding: Finding) -> float | None:
     threshold = finding.threshold
     other = threshold.alternative_rate
     return None if other == threshold.required_rate else other
-
-
-def write_need(finding: Finding) -> str:
-    """Write what is asked of the rate, in the fewest words."""
-    if finding.plan.standing.reported_at is not None:
-        return "report only"
-    if not procedure_of(finding).claims_rate:
-        return "no failure"
-    required = find_required(finding)
-    if required is None:
-        return ""
-    if procedure_of(finding).decides_mean:
-        return f"≥ {required:g}"
-    if finding.threshold.required_rate is None:
-        return f"baseline {numbers.as_probability(required, digits=1)}"
-    other = find_alternative(finding)
-    margin = "" if other is None else f", margin {numbers.as_points(required - other)}"
-    return f"≥ {numbers.as_percent(required)}{margin}"
 
 
 def write_rate(finding: Finding, nothing: str = "–") -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from trialwise.documents.blocks import Document, Facts, Prose, Section, build_table, list_rows
+from trialwise.documents.blocks import Document, Prose, build_table, list_rows
 from trialwise.documents.numbers import as_computed, as_count, as_ends, as_observed, as_percent
 from trialwise.documents.printable import make_visible, near
 from trialwise.model.verdict import Decision, Finding, Verdict
@@ -150,26 +150,11 @@ def collect_judge_facts(finding: Finding) -> dict[str, str | int | float | bool 
     }
 
 
-_NOTE = (
-    "The decision is that of the corrected rates, where they agree. The criterion's own rate and "
-    "its path are about what the judge says."
-)
-
-
-def build_correction(finding: Finding) -> Section | None:
-    """Build the judge's rate beside the corrected ones; None where no judge was measured."""
-    if find_labels(finding) is None:
-        return None
-    facts = Facts(pairs=tuple(list_judge_rows(finding)))
-    return Section(heading="Corrected for the judge's errors", blocks=(facts,), note=_NOTE)
-
-
-def list_judge_rows(finding: Finding, *, is_exact: bool = False) -> Iterator[tuple[str, str]]:
+def list_judge_rows(finding: Finding) -> Iterator[tuple[str, str]]:
     """List the labels, what the judge said, what each correction leaves of it, and what is missing.
 
-    Args:
-        finding: The finding of a criterion whose judge was measured.
-        is_exact: Whether corrected rates have six digits.
+    The decision is that of the corrected rates, where they agree. The criterion's own rate and its
+    path are about what the judge says.
     """
     labels, judged = find_labels(finding), finding.judged
     assert labels is not None  # the callers ask for rows of a measured judge only
@@ -179,7 +164,7 @@ def list_judge_rows(finding: Finding, *, is_exact: bool = False) -> Iterator[tup
         of = as_count(finding.tally.trials, "trial")
         yield "Judged", f"{as_observed(finding.tally.rate)} of {of}"
     for one in list_corrections(finding):
-        said = _as_corrected(one, is_exact=is_exact)
+        said = _as_corrected(one, is_exact=True)
         if not isinstance(one.corrected, Undefined):
             confidence = one.corrected.interval.confidence
             level = "" if confidence is None else f" at {as_percent(confidence)}"

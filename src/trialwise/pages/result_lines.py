@@ -185,12 +185,20 @@ def _word_requirement(finding: Finding) -> str:
 
     Short, with the margin subtracted: the line has to keep its trials at 80 columns.
     """
-    need = finding_facts.write_need(finding)
-    required, other = finding.threshold.required_rate, finding_facts.find_alternative(finding)
-    if required is not None and other is not None and need.startswith("≥"):
-        margin = numbers.as_percent(round(required - other, 9))
-        need = f"≥ {numbers.as_percent(required)} − {margin}"
-    return f"required {need}" if need.startswith("≥") else need
+    if finding.plan.standing.reported_at is not None:
+        return "report only"
+    if not procedure_of(finding).claims_rate:
+        return "no failure"
+    required, other = finding_facts.find_required(finding), finding_facts.find_alternative(finding)
+    if required is None:
+        return ""
+    if procedure_of(finding).decides_mean:
+        return f"required ≥ {required:g}"
+    if finding.threshold.required_rate is None:
+        return f"baseline {numbers.as_probability(required, digits=1)}"
+    # A difference of two rates as they were written: 0.9 − 0.8 has a rounding error.
+    margin = "" if other is None else f" − {numbers.as_percent(round(required - other, 9))}"
+    return f"required ≥ {numbers.as_percent(required)}{margin}"
 
 
 def _cost(finding: Finding, verdict: Verdict) -> str:

@@ -54,9 +54,7 @@ def describe_verdicts(verdicts: Sequence[Verdict]) -> results.SuiteResults:
 
 def list_run_notes(verdict: Verdict) -> tuple[str, ...]:
     """List what a reader should know of a run beside its findings: its end, its guardrails."""
-    about_run = [guard for guard in verdict.guards if guard.criterion is None]
-    severities = (f"{one.severity}{', overridden' * one.overridden}" for one in about_run)
-    guards = (f"{x.message} ({how})" for x, how in zip(about_run, severities, strict=True))
+    guards = (finding_facts.word_guard(one) for one in verdict.guards if one.criterion is None)
     ended = (verdict.aborted,) if verdict.aborted else ()
     return (*ended, *guards, *suite_totals.list_plain_caveats(verdict))
 
@@ -285,9 +283,7 @@ def _list_notes(verdict: Verdict) -> Iterator[tuple[str, str]]:
             yield f"latency {constraint.constraint}", constraint.statement
     yield from _list_gate_notes(verdict)
     for guard in verdict.guards:
-        admitted = ", admitted by override" if guard.overridden else ""
-        severity = guard.severity.value.replace("-", " ")
-        yield guard.criterion or "", f"{severity}{admitted}: {guard.message} [{guard.code}]"
+        yield guard.criterion or "", finding_facts.word_guard(guard)
     messages = {guard.message for guard in verdict.guards}
     for caveat in suite_totals.list_plain_caveats(verdict):
         yield "", caveat

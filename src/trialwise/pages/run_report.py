@@ -133,9 +133,7 @@ def _list_settings(record: RunRecord) -> Iterator[tuple[str, str]]:
     plan, options = record.plan, record.plan.options
     pace, timeout, horizon = options.rate_per_s, options.timeout_s, options.horizon
     yield "purpose", plan.purpose
-    yield "intent", plan.intent.lower()
     yield "rule set", plan.rule
-    yield "analysis", plan.analysis
     yield "concurrency", str(options.concurrency)
     yield "pace", "" if pace is None else f"at most {pace:g} trials a second"
     yield "timeout", "" if timeout is None else numbers.as_duration(timeout)
