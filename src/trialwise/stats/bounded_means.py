@@ -133,13 +133,13 @@ def _log_of(confidence: float) -> float:
 
 def _furthest(mean: float, budget: float) -> float:
     """The largest m ≥ mean with kl(mean, m) ≤ budget, by bisection, rounded outward."""
-    return find_end(mean, 1.0, lambda m: _kl(mean, m) <= budget)
+    return find_end(mean, 1.0, lambda m: coin_divergence(mean, m) <= budget)
 
 
-def _kl(a: float, b: float) -> float:
-    """The divergence of a coin of rate a from one of rate b, for a < b < 1."""
+def coin_divergence(a: float, b: float) -> float:
+    """The divergence of a coin of rate a from one of rate b, for 0 < b < 1 (Kullback, Leibler)."""
     heads = a * math.log(a / b) if a > 0 else 0.0
-    return heads + (1 - a) * math.log((1 - a) / (1 - b))
+    return heads + ((1 - a) * math.log((1 - a) / (1 - b)) if a < 1 else 0.0)
 
 
 # Bounds on the mean of scores between 0 and 1 of any distribution, by betting against a mean.

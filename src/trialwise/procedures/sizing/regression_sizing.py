@@ -26,6 +26,7 @@ from trialwise.stats.latency_planning import latency_limit_cutoff
 from trialwise.stats.regression_cutoffs import RegressionCutoff, regression_cutoff
 from trialwise.stats.result_types import Refusal, Undefined
 from trialwise.stats.toolbox import risk_sizing
+from trialwise.stats.toolbox.detectable_drops import find_smallest_drop
 from trialwise.stats.unconditional import boschloo
 
 #: Every size up to the baseline's is looked at, so that one this large takes seconds.
@@ -271,17 +272,14 @@ def _row(question: RegressionQuestion, trials: int) -> RegressionRow:
 
 def _detectable_drop(question: RegressionQuestion) -> float | Undefined:
     """Find the smallest drop that as many trials as the baseline has can detect."""
-    design = _row(question, question.baseline_trials).exact
-    if not question.baseline_successes or (design.power(0.0) or 0.0) < question.power:
-        return Undefined("not even a drop to a rate of 0 would be seen")
     # The baseline is measured already and fixes the cutoff. Only the rate after the drop varies.
-    low, high = 0.0, question.good_rate
-    # P(FAIL) grows with the drop, so that halving finds where the power is reached.
-    while high - low > 1e-12:
-        middle = (low + high) / 2
-        seen = (design.power(question.good_rate - middle) or 0.0) >= question.power
-        low, high = (low, middle) if seen else (middle, high)
-    return high
+    design = _row(question, question.baseline_trials).exact
+
+    def is_seen(rate: float) -> bool:
+        return (design.power(rate) or 0.0) >= question.power
+
+    drop = find_smallest_drop(question.good_rate, is_seen)
+    return Undefined("not even a drop to a rate of 0 would be seen") if drop is None else drop
 
 
 # --- Latency: how many successful trials a claim takes, and by which latencies it is decided ------

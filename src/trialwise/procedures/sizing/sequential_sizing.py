@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cache as remembered
@@ -17,6 +16,7 @@ from trialwise.procedures.sequential import walk_design
 from trialwise.procedures.sequential_designs import choose_shared
 from trialwise.procedures.sizing import sizing_base
 from trialwise.procedures.sizing.sizing_base import RateChoice, list_choices
+from trialwise.stats.bounded_means import coin_divergence
 from trialwise.stats.compliance_cutoffs import check_required_rate
 from trialwise.stats.sequential import bound
 from trialwise.stats.sequential.bound import default_alternative
@@ -318,19 +318,19 @@ def information_bound(question: SequentialQuestion, rate: float) -> float:
     (Wald 1945; in this form Hoeffding 1960). The x that allows the fewest trials is found by
     halving, as one side grows with x and the other falls.
     """
-    good = _divergence(rate, question.rate)
-    bad = _divergence(rate, question.alternative_rate)
+    good = coin_divergence(rate, question.rate)
+    bad = coin_divergence(rate, question.alternative_rate)
     low, high = question.alpha, 1 - question.beta
     if good == 0:
-        return _divergence(1 - low, question.beta) / bad
+        return coin_divergence(1 - low, question.beta) / bad
     if bad == 0:
-        return _divergence(high, question.alpha) / good
+        return coin_divergence(high, question.alpha) / good
     # Sixty halvings: further ones change no digit of a float.
     for _ in range(60):
         x = (low + high) / 2
-        fails, passes = _divergence(x, question.alpha), _divergence(1 - x, question.beta)
+        fails, passes = coin_divergence(x, question.alpha), coin_divergence(1 - x, question.beta)
         low, high = (x, high) if fails / good < passes / bad else (low, x)
-    return _divergence(low, question.alpha) / good
+    return coin_divergence(low, question.alpha) / good
 
 
 def _designs(
@@ -448,10 +448,3 @@ def _find_bound(question: SequentialQuestion, rate: float) -> LowerBound:
     rates = question.rate, question.alternative_rate
     trials = bound.expected_trials_bound(*rates, rate, alpha=question.alpha, beta=question.beta)
     return LowerBound(rate, trials, "exact")
-
-
-def _divergence(p: float, q: float) -> float:
-    """Return the Kullback–Leibler divergence of two coins, 0 < q < 1."""
-    passes = p * math.log(p / q) if p > 0 else 0.0
-    fails = (1 - p) * math.log((1 - p) / (1 - q)) if p < 1 else 0.0
-    return max(0.0, passes + fails)

@@ -49,7 +49,7 @@ def minimum_detectable_effect(
     n = require_count("trials", trials, minimum=1)
     z = upper_z(require_open_rate("alpha", alpha))
     target = require_open_rate("power", power)
-    return _smallest_drop(p0, lambda p1: approximate_power(p0, p1, n, z) >= target)
+    return find_smallest_drop(p0, lambda p1: approximate_power(p0, p1, n, z) >= target)
 
 
 def minimum_detectable_degradation(
@@ -77,12 +77,12 @@ def minimum_detectable_degradation(
     level = require_open_rate("alpha", alpha)
     target = require_open_rate("power", power)
     which = require_choice("rule", rule, RULES)
-    return _smallest_drop(
+    return find_smallest_drop(
         p, lambda p1: rejection_probability(nb, n, p, p1, alpha=level, rule=which) >= target
     )
 
 
-def _smallest_drop(p0: float, detected: Callable[[float], bool]) -> float | None:
+def find_smallest_drop(p0: float, detected: Callable[[float], bool]) -> float | None:
     """The smallest δ with `detected(p0 − δ)`, for a power that grows with the drop."""
     if not detected(0.0):
         return None
