@@ -6,7 +6,7 @@ The normal approximation that books give stands beside the exact size, with what
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar, Literal, NamedTuple
 
@@ -41,47 +41,6 @@ class LossSize(NamedTuple):
     """P(FAIL) at the required rate."""
     wrong_pass: float | None = None
     """P(PASS) at the required rate minus the margin."""
-
-
-def size_losses(
-    required_rate: float, margin: float | None, alpha: float, power: float
-) -> tuple[LossSize, ...]:
-    """Return the sizes that find a loss of the margin, for the usual powers and the one asked for.
-
-    >>> [size.normal_trials for size in size_losses(0.995, 0.01, 0.05, 0.80)]
-    [477, 739, 999]
-
-    Args:
-        required_rate: The rate that the service must not lose.
-        margin: The loss; nothing is sized without one.
-        alpha: The largest P(FAIL) at the required rate.
-        power: The wanted P(FAIL) at the required rate minus the margin.
-    """
-    if margin is None:
-        return ()
-    powers = sorted({*USUAL_POWERS, power})
-    return tuple(_size_loss(required_rate, margin, alpha, one) for one in powers)
-
-
-def _size_loss(required_rate: float, margin: float, alpha: float, power: float) -> LossSize:
-    # The roles of the two errors are exchanged against a plan that shows the rate: here the service
-    # is presumed good, and alpha is the risk of failing it.
-    formula = rate_sizing.normal_sizing(required_rate, margin, alpha=alpha, power=power)
-    normal = formula.required_trials
-    if normal > LARGEST_EXACT:
-        return LossSize(power=power, normal_trials=normal)
-    lower = float(as_written(required_rate) - as_written(margin))
-    size = fixed_size(required_rate, lower, alpha=alpha, beta=complement(power))
-    # `fixed_size` counts failures, since designs are told apart by them.
-    cutoff = size.trials - size.most_failures
-    return LossSize(
-        power=power,
-        normal_trials=normal,
-        trials=size.trials,
-        cutoff=cutoff,
-        wrong_fail=1 - binomial_tail(cutoff, size.trials, required_rate),
-        wrong_pass=binomial_tail(cutoff, size.trials, lower),
-    )
 
 
 #: An exact interval takes a tenth of a millisecond, and sizing by it takes thousands.
@@ -231,8 +190,32 @@ def plan_compliance(question: ComplianceQuestion) -> CompliancePlan:
         curve=tuple(
             CompliancePoint(rate, tuple(one.power(rate) for one in drawn)) for rate in rates
         ),
-        losses=size_losses(question.rate, question.margin, question.alpha, question.power),
+        losses=tuple(_size_losses(question)),
     )
+
+
+def _size_losses(question: ComplianceQuestion) -> Iterator[LossSize]:
+    """Yield the sizes that find a loss of the margin, for the usual powers and the given one."""
+    if question.margin is None:
+        return
+    required, alpha = question.rate, question.alpha
+    lower = float(as_written(required) - as_written(question.margin))
+    for power in sorted({*USUAL_POWERS, question.power}):
+        # The roles of the two errors are exchanged against a plan that shows the rate: here the
+        # service is presumed good, and alpha is the risk of failing it.
+        formula = rate_sizing.normal_sizing(required, question.margin, alpha=alpha, power=power)
+        found = LossSize(power=power, normal_trials=formula.required_trials)
+        if found.normal_trials <= LARGEST_EXACT:
+            size = fixed_size(required, lower, alpha=alpha, beta=complement(power))
+            # `fixed_size` counts failures, since designs are told apart by them.
+            cutoff = size.trials - size.most_failures
+            found = found._replace(
+                trials=size.trials,
+                cutoff=cutoff,
+                wrong_fail=1 - binomial_tail(cutoff, size.trials, required),
+                wrong_pass=binomial_tail(cutoff, size.trials, lower),
+            )
+        yield found
 
 
 def _rule_size(question: ComplianceQuestion, rule: Rule) -> RuleSize:
