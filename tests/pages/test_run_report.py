@@ -416,7 +416,7 @@ def test_a_budget_that_ended_the_run_is_named() -> None:
     said = words(tree(render_html(SHAPES["budget-stop"]())))
 
     assert "The budget of $0.20 was used up after 50 trials." in said
-    assert "the money budget was used up after 50 of at most 540" in said
+    assert "the run spent its budget of money, after 50 of at most 540" in said
 
 
 # --- Several contracts ------------------------------------------------------------------------

@@ -284,8 +284,6 @@ class StopPhrases(NamedTuple):
     """In a word or two, for a column."""
     predicate: str = "ended"
     """The rest of a sentence that starts "The run"."""
-    clause: str = ""
-    """A clause without a full stop; empty where the run went on to its planned end."""
 
 
 #: By the value of `trialwise.model.evidence.StopReason`.
@@ -295,28 +293,18 @@ STOPS: Mapping[str, StopPhrases] = {
     "curtailed": StopPhrases("decided early, because the rest could not change it"),
     "complete": StopPhrases("all planned trials run"),
     **{
-        f"{kind}-budget": StopPhrases(
-            f"{noun} budget", f"spent its budget of {things}", f"the {noun} budget was used up"
-        )
+        f"{kind}-budget": StopPhrases(f"{noun} budget", f"spent its budget of {things}")
         for kind, noun, things in (
             *(("trials", "trial", "trials"), ("time", "time", "time")),
             *(("token", "token", "tokens"), ("money", "money", "money")),
         )
     },
     "error-rate": StopPhrases(
-        "too many errors",
-        "was aborted: too many trials could not be measured",
-        "too many trials could not be measured",
+        "too many errors", "was aborted: too many trials could not be measured"
     ),
-    "settled": StopPhrases(
-        "verdict settled",
-        "ended because a FAIL had settled its verdict",
-        "a FAIL had settled the verdict",
-    ),
-    "interrupted": StopPhrases("interrupted", "was interrupted", "the run was interrupted"),
-    "service-unusable": StopPhrases(
-        "service unusable", "could not go on", "the service became unusable"
-    ),
+    "settled": StopPhrases("verdict settled", "ended because a FAIL had settled its verdict"),
+    "interrupted": StopPhrases("interrupted", "was interrupted"),
+    "service-unusable": StopPhrases("service unusable", "could not go on"),
 }
 
 

@@ -346,7 +346,7 @@ def write_stop(finding: Finding) -> str:
         case StopReason.COMPLETE:
             return "all planned trials run"
         case reason:
-            return f"{numbers.STOPS[reason].clause} after {trials:,}{most}"
+            return f"the run {numbers.STOPS[reason].predicate}, after {trials:,}{most}"
 
 
 def write_coverage(finding: Finding) -> str:
