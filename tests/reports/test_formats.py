@@ -17,6 +17,7 @@ from trialwise.model.run import RunRecord
 from trialwise.reports.formats import (
     BUILT_IN,
     ReportNotWritten,
+    ReportSource,
     match_format,
     render_report,
     write_report,
@@ -67,7 +68,7 @@ def test_any_other_ending_is_refused_with_the_choice(name: str) -> None:
 @pytest.mark.parametrize("chosen", BUILT_IN)
 def test_every_format_is_rendered(suite: list[RunRecord], chosen: str) -> None:
     """As text that begins as its kind does."""
-    text = render_report(suite, chosen, name="nightly", exit_code=1)
+    text = render_report(ReportSource(records=suite, name="nightly", exit_code=1), chosen)
 
     assert BEGINNINGS[chosen] == text[: len(BEGINNINGS[chosen])]
 
@@ -76,15 +77,20 @@ def test_every_format_is_rendered(suite: list[RunRecord], chosen: str) -> None:
 def test_no_report_of_nothing(chosen: str) -> None:
     """What was not run is never PASS, in any format."""
     with pytest.raises(InvalidArgument, match="never PASS"):
-        render_report([], chosen)
+        render_report(ReportSource(records=[]), chosen)
 
 
 def test_what_is_known_of_the_run_reaches_the_report(suite: list[RunRecord]) -> None:
     """The suite's name, the exit code, the place of a record and the suite file."""
     given = json.loads(
-        render_report(suite, "json", name="nightly", exit_code=4, locations={"run-1": "runs/run-1"})
+        render_report(
+            ReportSource(
+                records=suite, name="nightly", exit_code=4, locations={"run-1": "runs/run-1"}
+            ),
+            "json",
+        )
     )
-    quality = json.loads(render_report(suite, "gitlab", file="nightly.yaml"))
+    quality = json.loads(render_report(ReportSource(records=suite, file="nightly.yaml"), "gitlab"))
 
     assert ("nightly", 4) == (given["name"], given["exit_code"])
     assert ["runs/run-1", None, None] == [run["record"] for run in given["runs"]]
@@ -95,8 +101,10 @@ def test_a_report_is_written_with_its_folders(suite: list[RunRecord], tmp_path: 
     """The file holds what is rendered, as UTF-8, and nothing is left beside it."""
     place = tmp_path / "deep" / "er" / "report.md"
 
-    assert place == write_report(place, suite)
-    assert render_report(suite, "markdown") == place.read_bytes().decode("utf-8")
+    assert place == write_report(place, ReportSource(records=suite))
+    assert render_report(ReportSource(records=suite), "markdown") == place.read_bytes().decode(
+        "utf-8"
+    )
     assert [place] == list(place.parent.iterdir())
 
 
@@ -106,7 +114,7 @@ def test_a_later_report_replaces_an_earlier_one(suite: list[RunRecord], tmp_path
     place.write_text("before")
     place.chmod(0o640)
     link.symlink_to(place)
-    write_report(link, suite)
+    write_report(link, ReportSource(records=suite))
 
     assert link.is_symlink()
     assert place.read_text("utf-8").startswith("TAP version 14")
@@ -119,7 +127,7 @@ def test_a_new_report_has_the_permissions_of_any_new_file(
     """Others may read it, as far as the user's mask lets them."""
     plain = tmp_path / "plain"
     plain.write_text("")
-    place = write_report(tmp_path / "report.tap", suite)
+    place = write_report(tmp_path / "report.tap", ReportSource(records=suite))
 
     assert plain.stat().st_mode == place.stat().st_mode
 
@@ -129,7 +137,7 @@ def test_a_pipe_is_written_to(suite: list[RunRecord], tmp_path: Path) -> None:
     pipe = tmp_path / "pipe.tap"
     os.mkfifo(pipe)
     with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE, text=True) as reader:
-        write_report(pipe, suite)
+        write_report(pipe, ReportSource(records=suite))
         output, _ = reader.communicate(timeout=30)
 
     assert output.startswith("TAP version 14")
@@ -144,7 +152,7 @@ def test_a_place_that_cannot_be_written_is_a_clear_error(
     (tmp_path / "folder.json").mkdir()
     for place in ("file/report.json", "folder.json", "nul\0.json", f"{'x' * 300}.json"):
         with pytest.raises(ReportNotWritten, match="The run is kept") as caught:
-            write_report(tmp_path / place, suite)
+            write_report(tmp_path / place, ReportSource(records=suite))
 
         assert str(tmp_path / place) in str(caught.value)
         assert isinstance(caught.value, TrialwiseError)
@@ -162,7 +170,7 @@ def test_the_error_survives_a_process_boundary() -> None:
 def test_an_unknown_ending_writes_nothing(suite: list[RunRecord], tmp_path: Path) -> None:
     """It is refused before anything is rendered."""
     with pytest.raises(InvalidArgument):
-        write_report(tmp_path / "report.pdf", suite)
+        write_report(tmp_path / "report.pdf", ReportSource(records=suite))
 
     assert [] == list(tmp_path.iterdir())
 

@@ -16,7 +16,7 @@ from trialwise.plugin.reporting import outcome_text
 from trialwise.renderers.capabilities import Capabilities
 from trialwise.renderers.document_text import render_document_text
 from trialwise.renderers.results_text import render_results
-from trialwise.reports.formats import render_report
+from trialwise.reports.formats import ReportSource, render_report
 
 EARLY = tw.Criterion("early", tw.contains("yes"), at_least=0.8)
 
@@ -74,7 +74,7 @@ def test_every_report_shows_the_deciding_rate_and_the_later_trials(
 ) -> None:
     """One rate for one criterion, wherever it is read."""
     record, below = steady
-    text = squeeze(render_report([record], report))
+    text = squeeze(render_report(ReportSource(records=[record]), report))
 
     assert below in text
     rate = record.verdict.findings[0].tally.rate
@@ -93,7 +93,9 @@ def test_notebook_pytest_and_frames_show_the_same(steady: tuple[RunRecord, str])
     )
     assert outcome_text(finding).startswith(counts)
     assert outcome_text(finding).endswith(below)
-    facts = json.loads(render_report([record], "json"))["runs"][0]["results"][0]["facts"]
+    facts = json.loads(render_report(ReportSource(records=[record]), "json"))["runs"][0]["results"][
+        0
+    ]["facts"]
     assert (facts["trials"], facts["passed"]) == (finding.tally.trials, finding.tally.passed)
     assert facts["trials"] + facts["later_trials"] == 332
     assert facts["withdrawn"] is None
@@ -106,13 +108,15 @@ def test_a_withdrawn_decision_is_named_in_every_report() -> None:
     able = Capabilities(width=90, unicode=True)
     for text in (
         render_results(describe_suite([record]), capabilities=able),
-        render_report([record], "markdown"),
-        render_report([record], "junit"),
-        render_report([record], "html"),
+        render_report(ReportSource(records=[record]), "markdown"),
+        render_report(ReportSource(records=[record]), "junit"),
+        render_report(ReportSource(records=[record]), "html"),
     ):
         assert f"PASS at trial {finding.decided_at} withdrawn; of" in squeeze(text)
         assert "the service changed during the run" in squeeze(text)
-    assert "the path ends in the PASS region" in render_report([record], "html")
+    assert "the path ends in the PASS region" in render_report(
+        ReportSource(records=[record]), "html"
+    )
 
 
 def test_an_interval_at_another_level_than_the_heading_carries_its_own() -> None:
@@ -126,9 +130,9 @@ def test_an_interval_at_another_level_than_the_heading_carries_its_own() -> None
     assert "] (98 %)" in rows["strict"]
     assert "(9" not in rows["early"]
     assert "(9" not in rows["long"]
-    assert "90 % interval |" in render_report([record], "markdown")
-    assert "] (98 %)" in render_report([record], "markdown")
-    page = squeeze(render_report([record], "html"))
+    assert "90 % interval |" in render_report(ReportSource(records=[record]), "markdown")
+    assert "] (98 %)" in render_report(ReportSource(records=[record]), "markdown")
+    page = squeeze(render_report(ReportSource(records=[record]), "html"))
     assert "90 % interval" in page
     assert "] (98 %)" in page
 

@@ -12,7 +12,13 @@ from click.testing import CliRunner
 from trialwise.cli.main import cli
 from trialwise.errors import InvalidArgument
 from trialwise.model.run import RunRecord
-from trialwise.reports.formats import find_format, match_format, render_report, write_report
+from trialwise.reports.formats import (
+    ReportSource,
+    find_format,
+    match_format,
+    render_report,
+    write_report,
+)
 
 #: The whole of the new format.
 CSV = """
@@ -55,12 +61,14 @@ def test_the_format_is_found_by_name_and_by_ending(suite: list[RunRecord], tmp_p
     """It renders the same lines as the built-in formats."""
     assert "csv" == find_format("csv").name == match_format("out/Results.CSV").name
 
-    rows = render_report(suite, "csv").splitlines()
-    written = write_report(tmp_path / "results.csv", suite).read_bytes().decode()
+    rows = render_report(ReportSource(records=suite), "csv").splitlines()
+    written = (
+        write_report(tmp_path / "results.csv", ReportSource(records=suite)).read_bytes().decode()
+    )
 
     assert "support-agent,valid-json,PASS,100" == rows[0]
-    assert render_report(suite, "csv") == written
-    tests = render_report(suite, "junit").count("<testcase ")
+    assert render_report(ReportSource(records=suite), "csv") == written
+    tests = render_report(ReportSource(records=suite), "junit").count("<testcase ")
     assert tests == len(rows)
 
 

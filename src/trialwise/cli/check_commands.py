@@ -71,9 +71,9 @@ def check_command(selected: Selection, expect: float | None, as_json: bool) -> i
     chosen = selected.choose_sized(suites)
     prepared = []
     for suite in suites:
-        places: dict[str, Any] = {"store": suite.runs_folder, "baselines": suite.baselines_folder}
-        found = prepare_chosen(suite, chosen, Workspace(**places, redact=suite.redaction))
-        prepared += [(one.plan, suite.runs_folder) for one in found]
+        runs, baselines = suite.runs_folder, suite.baselines_folder
+        space = Workspace(store=runs, baselines=baselines, redact=suite.redaction)
+        prepared += [(one.plan, runs) for one in prepare_chosen(suite, chosen, space)]
     plans = [plan for plan, _ in prepared]
     if as_json:
         described = [

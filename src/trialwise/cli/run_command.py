@@ -5,10 +5,10 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import click
 
@@ -21,7 +21,7 @@ from trialwise.model.evidence import StopReason
 from trialwise.model.run import RunRecord
 from trialwise.pages import run_rules, suite_totals
 from trialwise.pages.results import describe_suite
-from trialwise.reports.formats import ReportNotWritten, render_report, write_report
+from trialwise.reports.formats import ReportNotWritten, ReportSource, render_report, write_report
 from trialwise.runtime import earlier_runs, running
 from trialwise.runtime.preparing import PreparedRun
 from trialwise.runtime.result import render_summary
@@ -295,25 +295,26 @@ def _report(kept: _Records, lost: Sequence[str], how: _How, code: int) -> list[s
     folders = {
         record.run_id: near(suite.runs_folder / "runs" / record.run_id) for suite, record in kept
     }
-    known: dict[str, Any] = {
-        "name": name_suites(suites),
-        "file": near(suites[0].path),
-        "files": {record.run_id: near(suite.path) for suite, record in kept},
-        "exit_code": code,
-        "locations": folders,
-    }
-    reports = [*_list_reports(kept, how, known)]
+    source = ReportSource(
+        records=records,
+        name=name_suites(suites),
+        file=near(suites[0].path),
+        files={record.run_id: near(suite.path) for suite, record in kept},
+        exit_code=code,
+        locations=folders,
+    )
+    reports = [*_list_reports(kept, how, source)]
     troubles = []
     if how.as_json:
-        troubles += _print_json(render_report(records, "json", **known))
+        troubles += _print_json(render_report(source, "json"))
     else:
         if how.transparent:
-            say(render_report(records, "transparent"))
+            say(render_report(source, "transparent"))
         for run_id in lost:
             say(f"NOT KEPT: the record of {run_id} could not be written")
         # Whoever asks for reports looks there.
         shown = () if reports else [*folders.values()]
-        say(render_summary(records, output_of(), folders=shown, files=known["files"]))
+        say(render_summary(records, output_of(), folders=shown, files=source.files))
     for write in reports:
         try:
             path = write()
@@ -323,7 +324,7 @@ def _report(kept: _Records, lost: Sequence[str], how: _How, code: int) -> list[s
             if not how.as_json:
                 say(f"report: {near(path)}")
     if how.summary is not None:
-        troubles += _append_markdown(how.summary, records, known)
+        troubles += _append_markdown(how.summary, source)
     if how.annotations == "github":
         from trialwise.renderers.ci_formats import render_github
 
@@ -338,22 +339,22 @@ def _list_suites(kept: _Records) -> list[Suite]:
     return [*{id(suite): suite for suite, _ in kept}.values()]
 
 
-def _list_reports(kept: _Records, how: _How, known: dict[str, Any]) -> Iterator[Callable[[], Path]]:
+def _list_reports(kept: _Records, how: _How, whole: ReportSource) -> Iterator[Callable[[], Path]]:
     """A suite's own reports are about its runs; those of the command line are about all."""
     for suite in _list_suites(kept):
-        about = {**known, "name": name_suites([suite]), "file": near(suite.path)}
         mine = [record for owner, record in kept if owner is suite]
+        own = replace(whole, records=mine, name=name_suites([suite]), file=near(suite.path))
         for one in suite.reports:
-            yield partial(write_report, one.path, mine, format_=one.format, **about)
+            yield partial(write_report, one.path, own, format_=one.format)
     asked = [*((path, "") for path in how.outputs), (how.html, "html"), (how.junit, "junit")]
     for given, kind in asked:
         if given is not None:
-            yield partial(write_report, given, [one for _, one in kept], format_=kind, **known)
+            yield partial(write_report, given, whole, format_=kind)
 
 
-def _append_markdown(path: Path, records: Sequence[RunRecord], known: dict[str, Any]) -> list[str]:
+def _append_markdown(path: Path, source: ReportSource) -> list[str]:
     try:
-        text = render_report(records, "markdown", **known)
+        text = render_report(source, "markdown")
         with path.open("a", encoding="utf-8") as stream:
             stream.write(text)
     except ReportNotWritten as error:

@@ -253,7 +253,7 @@ def _show_result(result: Result, how: _How, document: dict[str, Any], below: str
         below: What stands below the summary.
     """
     from trialwise.pages.suite_totals import pick_exit_code
-    from trialwise.reports.formats import write_report
+    from trialwise.reports.formats import ReportSource, write_report
 
     code = pick_exit_code([result.verdict])
     with ignore_gone_reader():
@@ -265,7 +265,7 @@ def _show_result(result: Result, how: _How, document: dict[str, Any], below: str
                 click.echo(below)
     # After the verdict: one that cannot be written must not hide it.
     for path in how.outputs:
-        write_report(path, [result.record], exit_code=code)
+        write_report(path, ReportSource(records=[result.record], exit_code=code))
     return code
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,7 +17,7 @@ from trialwise.documents.numbers import as_count
 from trialwise.documents.printable import near
 from trialwise.errors import InvalidArgument, RunNotFound
 from trialwise.reports import formats
-from trialwise.reports.formats import write_report
+from trialwise.reports.formats import ReportSource, write_report
 from trialwise.runtime.chosen_runs import CheckedRuns, RunChooser, count_measured, find_places
 
 if TYPE_CHECKING:
@@ -168,7 +168,8 @@ def _show(records: Sequence[RunRecord], stored: Sequence[StoredRun], how: _Shown
         say_json(list_trials_data(records, **chosen))
         return
     if how.as_json:
-        say_json(formats.render_report(records, "json", name=find_places().name, locations=folders))
+        source = ReportSource(records=records, name=find_places().name, locations=folders)
+        say_json(formats.render_report(source, "json"))
         return
     able = output_of(ascii_only=how.ascii_only)
     if how.transparent:
@@ -335,25 +336,23 @@ def report_command(names: tuple[str, ...], every: bool, chooser: RunChooser, how
         raise click.UsageError("a file reports one comparison: name one")
     stored = [] if compared else chooser.choose(names, every=every)
     records, places = [read_run(one) for one in stored], find_places()
-    known: dict[str, Any] = {
-        "name": places.name,
-        "locations": {one.run_id: near(one.path) for one in stored},
-    }
+    locations = {one.run_id: near(one.path) for one in stored}
+    source = ReportSource(records=records, name=places.name, locations=locations)
     if places.suite is not None:
-        known["file"] = places.suite.name
+        source = replace(source, file=places.suite.name)
     pages = [path for path in outputs if formats.match_format(path).name == "html"]
     if how.opens and not pages:
         pages = [stored[-1].path / "report.html" if stored else Path("comparison.html")]
         outputs = (*outputs, *pages)
     for path in outputs:
-        written = compared[0].write(path) if compared else write_report(path, records, **known)
+        written = compared[0].write(path) if compared else write_report(path, source)
         click.echo(f"wrote {written}", err=True)
     if how.opens:
         click.launch(str(pages[0].resolve()))
     if how.format_ is not None or not outputs:
         chosen = how.format_ or formats.BUILT_IN["markdown"]
         texts = [one.render(chosen.name) for one in compared]
-        for text in texts or [formats.render_report(records, chosen.name, **known)]:
+        for text in texts or [formats.render_report(source, chosen.name)]:
             (say_json if chosen.is_json else say)(text)
     return ExitCode.PASS
 

@@ -160,8 +160,7 @@ class TrialwisePlugin:
             report_phases(test, nextitem)
         except (KeyboardInterrupt, pytest.exit.Exception):
             # No report will say what the test came to until here.
-            kept = item.stash.get(RESULTS, None)
-            self.results += kept or []
+            self.results += item.stash.get(RESULTS, [])
             raise
         return True
 

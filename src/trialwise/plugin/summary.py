@@ -166,17 +166,18 @@ def _write_reports(decided: Sequence[dict[str, Any]], settings: Settings) -> Ite
     """Write the reports that were asked for, and where they are."""
     if not decided or (settings.html is None and settings.summary is None):
         return
-    from trialwise.reports.formats import render_report, write_report
+    from trialwise.reports.formats import ReportSource, render_report, write_report
     from trialwise.stores.runs import RunStore
 
     runs = RunStore(settings.store)
     locations = {one["run_id"]: one["run"] for one in decided}
     try:
         records = [runs.load(one["run_id"]) for one in decided]
+        source = ReportSource(records=records, name="pytest", locations=locations)
         if settings.html is not None:
-            yield f"report: {write_report(settings.html, records, name='pytest')}"
+            yield f"report: {write_report(settings.html, replace(source, locations={}))}"
         if settings.summary is not None:
-            text = render_report(records, "markdown", name="pytest", locations=locations)
+            text = render_report(source, "markdown")
             with settings.summary.open("a", encoding="utf-8") as stream:
                 stream.write(text)
             yield f"summary: {settings.summary}"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Protocol
 
 from trialwise.documents.blocks import Document
 from trialwise.errors import InvalidArgument, TrialwiseError
@@ -252,33 +252,17 @@ class ReportNotWritten(TrialwiseError):
         self.why = why
 
 
-class Known(TypedDict, total=False):
-    """What is known of the suite whose runs are reported."""
-
-    name: str
-    """The suite's."""
-    file: str
-    """The suite file, which annotations point at."""
-    files: Mapping[str, str]
-    """The suite file of each run, by run id, where there are several."""
-    exit_code: int | None
-    """What the process ends with, for the JSON report."""
-    locations: Mapping[str, str]
-    """Where each run's record is kept, by run id."""
-
-
-def render_report(records: Sequence[RunRecord], format_: str, **known: Unpack[Known]) -> str:
+def render_report(source: ReportSource, format_: str) -> str:
     """Render the runs of a suite in a format, as text.
 
     Args:
-        records: One run for each contract.
+        source: The runs, and what is known of the suite.
         format_: The name of the format.
-        known: What is known of the suite.
 
     Raises:
         ReportNotWritten: The format raised.
     """
-    return _render(find_format(format_), ReportSource(records=records, **known), format_)
+    return _render(find_format(format_), source, format_)
 
 
 def _render(chosen: ReportFormat, source: ReportSource, place: Path | str) -> str:
@@ -300,9 +284,7 @@ def _render(chosen: ReportFormat, source: ReportSource, place: Path | str) -> st
         raise ReportNotWritten(place, f"{why}; {where}", way_out) from error
 
 
-def write_report(
-    path: str | Path, records: Sequence[RunRecord], *, format_: str = "", **known: Unpack[Known]
-) -> Path:
+def write_report(path: str | Path, source: ReportSource, *, format_: str = "") -> Path:
     """Write the report that a file name asks for, whole or not at all.
 
     Folders are made as needed. The text is written beside its place and moved there, so that a
@@ -310,9 +292,8 @@ def write_report(
 
     Args:
         path: Where.
-        records: One run for each contract.
+        source: The runs, and what is known of the suite.
         format_: The name of the format, where the file's ending does not say it.
-        known: What is known of the suite.
 
     Raises:
         InvalidArgument: No report has such an ending.
@@ -320,7 +301,6 @@ def write_report(
     """
     place = Path(path)
     chosen = find_format(format_) if format_ else match_format(place)
-    source = ReportSource(records=records, **known)
     return write_whole(place, _render(chosen, source, place))
 
 

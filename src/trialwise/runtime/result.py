@@ -46,10 +46,11 @@ class _Shown:
         Returns:
             Where it was written.
         """
-        from trialwise.reports.formats import write_report
+        from trialwise.reports.formats import ReportSource, write_report
 
         kept = {one.record.run_id: str(one.path) for one in self._runs if one.path is not None}
-        return write_report(path, self._records, name=self._name, locations=kept)
+        known = ReportSource(records=self._records, name=self._name, locations=kept)
+        return write_report(path, known)
 
     def to_frame(self, kind: RunFrame = "trials", *, library: Library | None = None) -> Any:
         """Return one table for analysis in pandas or polars.

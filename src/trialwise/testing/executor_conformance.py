@@ -21,6 +21,7 @@ from trialwise.runtime.result import Result
 from trialwise.runtime.running import run
 
 _INPUTS = ("a", "b", "c")
+_SETTINGS: dict[str, Any] = {"seed": 11, "store": None, "progress": False}
 
 
 def assert_executor_conforms(executor: str) -> None:
@@ -67,15 +68,7 @@ def _assert_same_decision(executor: str) -> None:
     for service in (answer, answer_wrongly):
         contract = Contract("c", service, criteria, sampling=dict.fromkeys(rates, _INPUTS))
         here, there = (
-            run(
-                contract,
-                seed=11,
-                store=None,
-                progress=False,
-                executor=one,
-                concurrency=2,
-                keep_going=True,
-            )
+            run(contract, executor=one, concurrency=2, keep_going=True, **_SETTINGS)
             for one in ("local", executor)
         )
         for expected, found in zip(here.verdict.findings, there.verdict.findings, strict=True):
@@ -136,9 +129,7 @@ def _assert_refusal(executor: str) -> None:
 
 def _run(service: Any, executor: str, **settings: Any) -> Result:
     contract = _contract(service, Criterion("right", equals("yes"), at_least=0.7))
-    return run(
-        contract, seed=11, store=None, progress=False, executor=executor, curtail=False, **settings
-    )
+    return run(contract, executor=executor, curtail=False, **_SETTINGS, **settings)
 
 
 def _contract(service: Any, criterion: Criterion) -> Contract:
