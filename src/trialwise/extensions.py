@@ -54,9 +54,6 @@ class ExtensionError(TrialwiseError):
     ) -> None:
         advice = remedy or f"Update or uninstall {distribution}."
         super().__init__(f"{group}: {name!r} of {distribution} {problem}. {advice}")
-        self.group = group
-        self.name = name
-        self.distribution = distribution
 
 
 class ExtensionRaised(TrialwiseError):
@@ -77,7 +74,6 @@ class ExtensionRaised(TrialwiseError):
             f'(File "{where.filename}", line {where.lineno}, in {where.name}). '
             f"{advice or 'Report it to those who wrote the extension.'}"
         )
-        self.distribution = distribution
 
 
 def blame_extension(error: BaseException) -> str | None:

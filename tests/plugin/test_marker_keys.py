@@ -13,8 +13,7 @@ from trialwise.model.claim import Claim, PopulationClaim
 from trialwise.model.contract import MARKER_PARTS, Contract
 from trialwise.model.criterion import Criterion
 from trialwise.model.options import Budget, RunOptions
-from trialwise.plugin.marker import Asked, MarkerError, read_marker
-from trialwise.plugin.session import Settings
+from trialwise.plugin.session import Asked, MarkerError, Settings, read_marker
 from trialwise.suite.keys import CONTRACT
 
 NOTHING = Settings(

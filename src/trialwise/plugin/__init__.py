@@ -1,12 +1,12 @@
 """The pytest plugin: a marked test is run many times and decided. Only this package knows pytest.
 
 Collected:
-    session           command line and ini file; limits of the session, shared by its workers
-    marker            `@pytest.mark.trials(...)` to criteria and options
+    session           command line, ini file and `@pytest.mark.trials(...)`, to criteria and
+                      options; limits of the session, shared by its workers
     admission         a marked test with its identity and plan; what earlier sessions left of it
 
 Run:
-    hooks             what pytest calls; the session's own state
+    hooks             what pytest calls; the session's own state, and what it shows at its end
     marked_test       its call: verdict, and what pytest makes of that; the `trialwise` fixture
     marked_runs       the trials of a test: here, or in workers that call its body
     trial_items       one trial as a pytest item of its own; trials one by one, through every hook
@@ -17,7 +17,6 @@ Run:
 Shown:
     reasons           how bodies ended and why trials failed, with one traceback each
     reporting         what pytest shows of a verdict
-    summary           what stands at the end of the session, or before it
 
 The entry point is `_trialwise_pytest`, outside the package: nothing here is imported before the
 first marked test is collected.

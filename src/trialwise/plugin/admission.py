@@ -23,8 +23,7 @@ from trialwise.model.criterion import Check
 from trialwise.model.fingerprint import fingerprint
 from trialwise.model.options import RunOptions
 from trialwise.model.plan import Plan
-from trialwise.plugin.marker import Asked, MarkerError, is_ours, read_marker
-from trialwise.plugin.session import Settings
+from trialwise.plugin.session import Asked, MarkerError, Settings, is_ours, read_marker
 from trialwise.runtime import earlier_runs
 from trialwise.runtime.earlier_runs import EarlierRun, EarlierRuns
 

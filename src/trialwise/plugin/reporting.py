@@ -40,8 +40,8 @@ from trialwise.pages.finding_facts import (
 )
 from trialwise.pages.result_lines import describe_lines
 from trialwise.pages.results import list_attention
-from trialwise.plugin.marker import BODY
 from trialwise.plugin.reasons import Reason, Reasons
+from trialwise.plugin.session import BODY
 from trialwise.procedures.chances import forecast
 from trialwise.procedures.registry import procedure_of
 

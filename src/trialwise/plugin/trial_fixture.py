@@ -19,8 +19,8 @@ from trialwise.model.plan import ExperimentPlan
 from trialwise.model.reply import Reply, Usage
 from trialwise.model.trace import Trace
 from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome, Trial
-from trialwise.plugin.marker import BODY
 from trialwise.plugin.reasons import Course, Ending
+from trialwise.plugin.session import BODY
 from trialwise.stats.trace_stability import read_trace
 from trialwise.traces.trace_building import to_trace
 from trialwise.validation import require_count, require_real
