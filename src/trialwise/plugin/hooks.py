@@ -175,7 +175,7 @@ class TrialwisePlugin:
             report_phases(test, nextitem)
         except (KeyboardInterrupt, pytest.exit.Exception):
             # No report will say what the test came to until here.
-            self.results += item.stash.get(RESULTS, [])
+            self.results += item.stash.get(RESULTS, None) or []
             raise
         return True
 
