@@ -199,12 +199,6 @@ def build_doctor_page(checks: Sequence[Check]) -> Document:
     return Document(kind="Doctor", title="", blocks=(table,))
 
 
-def _judge(
-    name: str, found: str, advice: str, *, holds: bool, otherwise: Status = Status.FAIL
-) -> Check:
-    return Check(name, Status.OK, found) if holds else Check(name, otherwise, found, advice)
-
-
 def _libraries() -> Iterator[Check]:
     """Yield what the package's own metadata asks for."""
     from importlib import metadata
@@ -224,12 +218,11 @@ def _libraries() -> Iterator[Check]:
             there.append(f"{name} {metadata.version(name)}")
         except metadata.PackageNotFoundError:
             missing[name] = f"'{requirement}'"
-    yield _judge(
-        "libraries",
-        f"missing: {', '.join(missing)}" if missing else ", ".join(there),
-        f"Install what is missing: pip install {' '.join(missing.values())}",
-        holds=not missing,
-    )
+    if missing:
+        advice = f"Install what is missing: pip install {' '.join(missing.values())}"
+        yield Check("libraries", Status.FAIL, f"missing: {', '.join(missing)}", advice)
+    else:
+        yield Check("libraries", Status.OK, ", ".join(there))
 
 
 def _terminal() -> Check:
@@ -239,13 +232,11 @@ def _terminal() -> Check:
     kind = "a terminal" if sys.stdout.isatty() else "no terminal (a file, a pipe or a CI log)"
     colour = "colour" if able.colour else "no colour"
     signs = "unicode" if able.unicode else "ASCII only"
-    return _judge(
-        "output",
-        f"{kind}, {able.width} columns, {colour}, {signs}",
-        "Reports are spelled in ASCII. For α and ≥ set PYTHONUTF8=1, or a UTF-8 locale.",
-        holds=able.unicode,
-        otherwise=Status.WARN,
-    )
+    found = f"{kind}, {able.width} columns, {colour}, {signs}"
+    if able.unicode:
+        return Check("output", Status.OK, found)
+    advice = "Reports are spelled in ASCII. For α and ≥ set PYTHONUTF8=1, or a UTF-8 locale."
+    return Check("output", Status.WARN, found, advice)
 
 
 def _cache() -> Check:

@@ -13,17 +13,11 @@ from typing import Any
 
 import click
 
+from trialwise import extensions
 from trialwise.cli import process
 from trialwise.cli.process import ExitCode
 from trialwise.errors import BrokenCheck, RunInterrupted, TrialwiseError
-from trialwise.extensions import (
-    COMMANDS,
-    ExtensionError,
-    ExtensionRaised,
-    blame_extension,
-    extension_names,
-    find_extension,
-)
+from trialwise.extensions import COMMANDS, ExtensionError, ExtensionRaised
 
 #: What the help page lists, in the order in which a project comes to need it: where a command is
 #: and what it does. A help page imports none of them.
@@ -85,7 +79,7 @@ class _LazyCommands(click.Group):
             raise click.exceptions.Exit(code) from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        return [*_COMMANDS, *sorted(_MORE), *extension_names(COMMANDS)]
+        return [*_COMMANDS, *sorted(_MORE), *extensions.extension_names(COMMANDS)]
 
     def get_command(
         self,
@@ -93,7 +87,7 @@ class _LazyCommands(click.Group):
         cmd_name: str,
     ) -> click.Command | None:
         if cmd_name not in _PLACES:
-            return find_extension(COMMANDS, cmd_name, _accept_command)
+            return extensions.find_extension(COMMANDS, cmd_name, _accept_command)
         module, _, name = _PLACES[cmd_name].partition(":")
         inside = "" if module.startswith("trialwise.") else "trialwise.cli."
         command = getattr(import_module(inside + module), name or "command")
@@ -141,7 +135,7 @@ class _LazyCommands(click.Group):
         self.format_commands(ctx, formatter)
         with formatter.section("More commands"):
             formatter.write_dl([(name, about) for name, (_, about) in sorted(_MORE.items())])
-        if added := extension_names(COMMANDS):
+        if added := extensions.extension_names(COMMANDS):
             with formatter.section("Commands of installed extensions"):
                 formatter.write_dl([(name, self._describe(ctx, name)) for name in added])
         return formatter.getvalue().rstrip("\n")
@@ -232,7 +226,7 @@ def _run(arguments: list[str] | None) -> int:
         import traceback
 
         traceback.print_exc()
-        extension = blame_extension(error)
+        extension = extensions.blame_extension(error)
         said = "an internal error; please report it with the lines above"
         click.echo(
             f"trialwise: {ExtensionRaised(extension, error) if extension else said}", err=True

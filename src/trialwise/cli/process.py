@@ -214,25 +214,20 @@ def give_answer(answer: Reported, given: Mapping[str, Any]) -> bool:
         answer: What was concluded, or planned.
         given: The options `as_json`, `markdown` and `outputs`.
     """
-    from trialwise.reports.formats import (
-        ReportNotWritten,
-        match_answer_format,
-        render_answer,
-        write_whole,
-    )
+    from trialwise.reports import formats
 
     if given["as_json"]:
         say_json(answer.to_dict())
     elif given.get("markdown"):
-        say(render_answer(answer, "markdown"))
+        say(formats.render_answer(answer, "markdown"))
     else:
         say_page(answer.build_summary())
     complete = True
     for path in given.get("outputs", ()):
         try:
-            text = render_answer(answer, match_answer_format(path))
-            click.echo(f"wrote {write_whole(path, text)}", err=True)
-        except ReportNotWritten as error:
+            text = formats.render_answer(answer, formats.match_answer_format(path))
+            click.echo(f"wrote {formats.write_whole(path, text)}", err=True)
+        except formats.ReportNotWritten as error:
             click.echo(f"trialwise: {error}", err=True)
             complete = False
     return complete

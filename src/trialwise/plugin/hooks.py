@@ -175,7 +175,8 @@ class TrialwisePlugin:
             report_phases(test, nextitem)
         except (KeyboardInterrupt, pytest.exit.Exception):
             # No report will say what the test came to until here.
-            self.results += item.stash.get(RESULTS, None) or []
+            kept = item.stash.get(RESULTS, None)
+            self.results += kept or []
             raise
         return True
 
@@ -193,8 +194,7 @@ class TrialwisePlugin:
             return None
         if pyfuncitem.funcargs.get("anyio_backend"):
             return None
-        names = pyfuncitem._fixtureinfo.argnames
-        given = {name: pyfuncitem.funcargs[name] for name in names}
+        given = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
         anyio.run(partial(pyfuncitem.obj, **given))
         return True
 

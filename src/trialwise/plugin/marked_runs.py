@@ -177,7 +177,6 @@ class TestRun:
             item.trial,
             course,
             experiment=experiment,
-            position=item.start.position,
             reach=state.reach,
             excerpts=parts.excerpts,
             started_s=course.started_s - state.meter.began_s,
@@ -193,27 +192,25 @@ class TestRun:
     # In workers nothing is set up or torn down in this process.
     def _run_in_workers(self, settings: run_parts.DriverSettings) -> _Ended:
         settings["listener"] = self
-        run = partial(self._run_in_pool, settings)
+
+        def run(must_end: Callable[[], bool]) -> RunOutcome:
+            return run_in_pool(
+                self._plan,
+                self._contract,
+                self._contract.service,
+                is_interrupted=must_end,
+                make_runner=_describe_body(self.item),
+                # Not imported there: pytest has rewritten its assertions, and it may do things.
+                by_value=[self.item.function.__module__.partition(".")[0]],
+                **settings,
+            )
+
         outcome = run_to_end(lambda asked: run_in_thread(run, asked))
         if outcome.message.startswith(_SKIPPED):
             why = outcome.message.removeprefix(_SKIPPED)
             raise pytest.skip.Exception(why, _use_item_location=True)
         stopped = KeyboardInterrupt() if outcome.stop is StopReason.INTERRUPTED else None
         return outcome, stopped
-
-    def _run_in_pool(
-        self, settings: run_parts.DriverSettings, must_end: Callable[[], bool]
-    ) -> RunOutcome:
-        return run_in_pool(
-            self._plan,
-            self._contract,
-            self._contract.service,
-            is_interrupted=must_end,
-            make_runner=_describe_body(self.item),
-            # Not imported there: pytest has rewritten its assertions, and it may do things.
-            by_value=[self.item.function.__module__.partition(".")[0]],
-            **settings,
-        )
 
     def on_event(self, event: ports.Event) -> None:
         """Charge a trial to the budget of the session."""
@@ -302,7 +299,6 @@ class BodyRunner:
             handle,
             course,
             experiment=self._experiment,
-            position=start.position,
             reach=self.caller.reach,
             excerpts=self.caller.excerpts,
             started_s=started_s,

@@ -12,13 +12,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from _pytest._code.code import (
-    ExceptionChainRepr,
-    ReprEntry,
-    ReprEntryNative,
-    ReprFileLocation,
-    ReprTraceback,
-)
+from _pytest._code import code
 from _pytest.outcomes import Failed
 
 from trialwise.documents.numbers import as_count, as_observed
@@ -27,17 +21,7 @@ from trialwise.documents.results import LineKind
 from trialwise.model.run import RunRecord
 from trialwise.model.trial import Outcome, Trial
 from trialwise.model.verdict import Decision, Finding, Verdict
-from trialwise.pages.finding_facts import (
-    find_required,
-    list_below,
-    pick_badge,
-    pick_interval,
-    pick_rate,
-    pick_tally,
-    sum_up_scores,
-    write_interval,
-    write_rate,
-)
+from trialwise.pages import finding_facts as facts
 from trialwise.pages.result_lines import describe_lines
 from trialwise.pages.results import list_attention
 from trialwise.plugin.reasons import Reason, Reasons
@@ -68,7 +52,7 @@ class Judged(Failed):
         shown: The whole of it, as pytest shows failures.
     """
 
-    def __init__(self, text: str, shown: ExceptionChainRepr) -> None:
+    def __init__(self, text: str, shown: code.ExceptionChainRepr) -> None:
         super().__init__(text, pytrace=False)
         self.shown = shown
 
@@ -82,12 +66,12 @@ def comparison_repr(comparison: Comparison, text: str, item: pytest.Item, path: 
         item: The test.
         path: Where the comparison is kept.
     """
-    facts = [
+    said = [
         f"{one.decision.value}  {one.criterion}, {one.arm} against {one.against}: {one.statement}"
         for one in comparison.findings
     ]
-    facts += [*comparison.verdict.caveats, f"kept in {path}"]
-    return ExceptionChainRepr([(_make_traceback(text, facts), _locate(item, text), None)])
+    said += [*comparison.verdict.caveats, f"kept in {path}"]
+    return code.ExceptionChainRepr([(_make_traceback(text, said), _locate(item, text), None)])
 
 
 def verdict_repr(record: RunRecord, reasons: Reasons, item: pytest.Item, path: str) -> Any:
@@ -119,12 +103,12 @@ def verdict_repr(record: RunRecord, reasons: Reasons, item: pytest.Item, path: s
         others = as_count(len(ranked) - _SHOWN, "other kind")
         parts[-1] = (*parts[-1][:2], f"and {as_count(rest, 'failure')} of {others}")
     parts[-1] = (parts[-1][0], _locate(item, headline(record.verdict)), parts[-1][2])
-    return ExceptionChainRepr(parts)
+    return code.ExceptionChainRepr(parts)
 
 
-def _locate(item: pytest.Item, text: str) -> ReprFileLocation:
+def _locate(item: pytest.Item, text: str) -> code.ReprFileLocation:
     file, line, _ = item.location
-    return ReprFileLocation(file, (line or 0) + 1, text)
+    return code.ReprFileLocation(file, (line or 0) + 1, text)
 
 
 def _list_failures(record: RunRecord, *, measured: bool) -> Iterator[tuple[Trial, list[Outcome]]]:
@@ -176,23 +160,23 @@ def headline(verdict: Verdict) -> str:
 
 def outcome_text(finding: Finding) -> str:
     """Return what a criterion came to: counts, rate, interval, and what they are held against."""
-    tally = pick_tally(finding)
+    tally = facts.pick_tally(finding)
     if not tally.trials:
         return f"no trial was run; asked: {_word_requirement(finding)}"
     if finding.by_input:
         passing = sum(one.decision is Decision.PASS for one in finding.by_input)
         inputs = as_count(len(finding.by_input), "input")
         return f"{passing} of {inputs} pass; asked of each: {_word_requirement(finding)}"
-    rate, interval = pick_rate(finding), write_interval(finding, "")
+    rate, interval = facts.pick_rate(finding), facts.write_interval(finding, "")
     shown = [f"{tally.passed} of {as_count(tally.trials, 'trial')} passed"]
     is_mean = procedure_of(finding).decides_mean
     if rate is not None:
-        said = write_rate(finding) if is_mean else as_observed(rate)
+        said = facts.write_rate(finding) if is_mean else as_observed(rate)
         shown.append(f"{said} {interval}".rstrip())
     if finding.scores is not None and not is_mean:
-        shown.append(sum_up_scores(finding))
+        shown.append(facts.sum_up_scores(finding))
     asked = f"{', '.join(shown)}; asked: {_word_requirement(finding)}"
-    return "; ".join((asked, *list_below(finding)))
+    return "; ".join((asked, *facts.list_below(finding)))
 
 
 def _word_requirement(finding: Finding) -> str:
@@ -205,7 +189,7 @@ def _word_requirement(finding: Finding) -> str:
     if threshold.required_rate is not None:
         return f"at least {100 * threshold.required_rate:g} %{by}"
     if procedure_of(finding).decides_mean:
-        return f"a mean score of at least {find_required(finding):g}{by}"
+        return f"a mean score of at least {facts.find_required(finding):g}{by}"
     return f"no failure{by}"
 
 
@@ -216,10 +200,10 @@ def _list_facts(record: RunRecord, path: str) -> Iterator[str]:
     for finding in verdict.findings:
         name = f" of {finding.criterion}" if several else ""
         if several:
-            yield f"{finding.criterion}: {pick_badge(finding)}, {outcome_text(finding)}"
+            yield f"{finding.criterion}: {facts.pick_badge(finding)}, {outcome_text(finding)}"
         rule = f" ({finding.decision_rule})" if finding.decision_rule else ""
         yield f"rule{name}: {rules.get(finding.criterion, 'none')}{rule}"
-        interval = pick_interval(finding)
+        interval = facts.pick_interval(finding)
         if interval is not None and interval.confidence is not None:
             yield f"interval{name}: {100 * interval.confidence:g} %, {interval.method}"
     for note in list_attention(verdict):
@@ -252,31 +236,27 @@ def _make_parts(reason: Reason) -> list[tuple[Any, Any, str | None]]:
     """Make a traceback as parts of a chain."""
     known = reason.traceback
     if known is None:  # no body of this session's: its title says what there is to say
-        return [(ReprTraceback([], None, "native"), None, None)]
+        return [(code.ReprTraceback([], None, "native"), None, None)]
     if hasattr(known, "chain"):
         return [(one, None, said) for one, _, said in known.chain]
     if hasattr(known, "reprtraceback"):
         return [(known.reprtraceback, None, None)]
     lines = [f"{line}\n" for line in str(known).splitlines()]
-    return [(ReprTraceback([ReprEntryNative(lines)], None, "native"), None, None)]
+    return [(code.ReprTraceback([code.ReprEntryNative(lines)], None, "native"), None, None)]
 
 
-def _make_traceback(first: str, facts: Sequence[str]) -> ReprTraceback:
+def _make_traceback(first: str, others: Sequence[str]) -> code.ReprTraceback:
     """Text where pytest expects a traceback: a red line, and what explains it."""
     lines = [f"E   {line}" for line in wrap(first, _WIDTH)]
-    rest = [f"    {line}\n" for fact in facts for line in _wrap(make_visible(fact))]
-    entries: list[ReprEntry | ReprEntryNative] = [
-        ReprEntry(lines, None, None, None, "short"),
-        ReprEntryNative(rest),
+    # A path is never broken.
+    whole: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
+    texts = [wrap(make_visible(fact), _WIDTH, subsequent_indent="  ", **whole) for fact in others]
+    rest = [f"    {line}\n" for text in texts for line in text]
+    entries: list[code.ReprEntry | code.ReprEntryNative] = [
+        code.ReprEntry(lines, None, None, None, "short"),
+        code.ReprEntryNative(rest),
     ]
-    return ReprTraceback(entries, None, "short")
-
-
-def _wrap(text: str) -> list[str]:
-    """Lines of a text; a path is never broken."""
-    return wrap(
-        text, _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
-    )
+    return code.ReprTraceback(entries, None, "short")
 
 
 def properties_of(record: RunRecord, path: str, *, prefix: str = "") -> list[tuple[str, object]]:

@@ -62,6 +62,7 @@ class TrialHandle:
         self.cost_usd: float | None = None
         self.reply: str | None = None
         self.trace: Trace | None = None
+        self._given = given
         self._criteria = criteria
         self._on_failed = on_failed
         self._checked: dict[str, tuple[CheckResult, str | None]] = {}
@@ -188,7 +189,6 @@ def describe_trial(
     course: Course,
     *,
     experiment: ExperimentPlan,
-    position: int,
     reach: Reach,
     excerpts: Excerpts,
     started_s: float,
@@ -200,7 +200,6 @@ def describe_trial(
         handle: What the body was given, and what it said of itself.
         course: How it went.
         experiment: The test's only one.
-        position: The place of its input in the list of inputs.
         reach: What the run has seen of the service.
         excerpts: How texts are kept.
         started_s: When it began, in seconds since the run began.
@@ -217,7 +216,7 @@ def describe_trial(
     return Trial(
         experiment=experiment.name,
         index=handle.index,
-        input_id=experiment.input_ids[position],
+        input_id=handle._given.id,
         seed=handle.seed,
         outcomes=handle.outcomes(ending),
         error_class=ending.error_class,

@@ -149,15 +149,13 @@ def _copy_of_stash(stash: pytest.Stash) -> pytest.Stash:
 
 def _renew_instance(item: Any) -> None:
     """Every trial of a method has an instance of the class of its own."""
-    bound = item.host.obj if isinstance(item.parent, pytest.Class) else getattr(item, "_obj", None)
+    is_method = isinstance(item.parent, pytest.Class)
+    bound = item.host.obj if is_method else getattr(item, "_obj", None)
     item.__dict__.pop("_instance", None)
-    if not isinstance(item.parent, pytest.Class):
+    # Hypothesis takes another instance for another test; it makes its examples anew anyway.
+    if not is_method or getattr(bound, "is_hypothesis_test", False):
         if bound is not None:
             item._instance = getattr(bound, "__self__", None)
-        return
-    if getattr(bound, "is_hypothesis_test", False):
-        # Hypothesis takes another instance for another test; it makes its examples anew anyway.
-        item._instance = getattr(bound, "__self__", None)
         return
     item.__dict__.pop("_obj", None)
     function = getattr(bound, "__func__", None)
@@ -200,11 +198,8 @@ def _is_done(finalizer: object) -> bool:
 
 def scope_in(item: pytest.Function, definition: Any) -> str:
     """Return the scope of one definition of a fixture for a test."""
-    callspec = getattr(item, "callspec", None)
-    scopes = {} if callspec is None else callspec._arg2scope
-    scope: str = (
-        scopes[definition.argname].value if definition.argname in scopes else definition.scope
-    )
+    own = getattr(getattr(item, "callspec", None), "_arg2scope", {}).get(definition.argname)
+    scope: str = definition.scope if own is None else own.value
     # Outside a class its scope is the test's own.
     return "function" if scope == "class" and item.cls is None else scope
 
@@ -281,14 +276,9 @@ def run_phase(item: TrialItem, when: When, function: Callable[[], object]) -> No
     note_phase(item, info_of(item, function, when))
 
 
-def info_of(item: TrialItem, function: Callable[[], object], when: When) -> pytest.CallInfo[None]:
+def info_of(item: TrialItem, function: Callable[[], Any], when: When) -> pytest.CallInfo[Any]:
     """Return what came of one phase; an interrupt is raised as it is."""
-    found: pytest.CallInfo[None] = pytest.CallInfo.from_call(
-        function,  # type: ignore[arg-type]
-        when=when,
-        reraise=interrupts_of(item.config),
-    )
-    return found
+    return pytest.CallInfo.from_call(function, when=when, reraise=interrupts_of(item.config))
 
 
 def note_phase(item: TrialItem, call: pytest.CallInfo[None]) -> None:
