@@ -17,8 +17,7 @@ from trialwise.cli.options import opt
 from trialwise.cli.process import ExitCode, mute, output_of, own_output, say, say_json
 from trialwise.documents.printable import near
 from trialwise.documents.results import Status
-from trialwise.model.evidence import StopReason
-from trialwise.model.run import RunRecord
+from trialwise.model import RunRecord, StopReason
 from trialwise.pages import run_rules, suite_totals
 from trialwise.pages.results import describe_suite
 from trialwise.reports.formats import ReportNotWritten, ReportSource, render_report, write_report

@@ -18,11 +18,9 @@ import pytest
 
 from trialwise.checks.criterion_scopes import describe_function, find_node, source_of, write_node
 from trialwise.errors import BaselineError, DesignRefused, TrialwiseError
-from trialwise.model.contract import Contract
+from trialwise.model import Contract, Plan, RunOptions
 from trialwise.model.criterion import Check
 from trialwise.model.fingerprint import fingerprint
-from trialwise.model.options import RunOptions
-from trialwise.model.plan import Plan
 from trialwise.plugin.session import Asked, MarkerError, Settings, is_ours, read_marker
 from trialwise.runtime import earlier_runs
 from trialwise.runtime.earlier_runs import EarlierRun, EarlierRuns

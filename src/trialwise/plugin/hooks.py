@@ -23,9 +23,8 @@ from trialwise.documents.numbers import as_count, as_duration, as_money
 from trialwise.documents.printable import count_cells, pad, wrap_text
 from trialwise.documents.results import LineKind, ResultLine, RunResults, Status
 from trialwise.errors import TrialwiseError
+from trialwise.model import Decision, Plan, Verdict
 from trialwise.model.codec import from_plain
-from trialwise.model.plan import Plan
-from trialwise.model.verdict import Decision, Verdict
 from trialwise.pages.results import describe_verdicts, list_attention
 from trialwise.pages.suite_totals import bound_suite_errors, list_error_sentences, sum_spending
 from trialwise.plugin import other_plugins, trial_items

@@ -24,10 +24,7 @@ from trialwise.engine.attempt import Caller, own_failure
 from trialwise.engine.drivers.run_drivers import drive
 from trialwise.engine.run_state import RunOutcome, TrialStart
 from trialwise.executors.pool_driver import run_in_pool
-from trialwise.model.contract import Contract
-from trialwise.model.evidence import StopReason
-from trialwise.model.plan import Plan
-from trialwise.model.reply import Reply
+from trialwise.model import Contract, Plan, Reply, StopReason
 from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome, Trial
 from trialwise.plugin import other_plugins, reasons, trial_fixture
 from trialwise.plugin.admission import Case

@@ -14,10 +14,8 @@ from trialwise.checks.criterion_scopes import scopes_of
 from trialwise.engine.ports import SystemClock
 from trialwise.engine.run_state import RunOutcome
 from trialwise.errors import TrialwiseError
+from trialwise.model import Contract, Decision, RunRecord
 from trialwise.model.codec import to_plain
-from trialwise.model.contract import Contract
-from trialwise.model.run import RunRecord
-from trialwise.model.verdict import Decision
 from trialwise.plugin import other_plugins, reporting
 from trialwise.plugin.admission import CASE, Case, admit, find_earlier
 from trialwise.plugin.marked_runs import TestRun

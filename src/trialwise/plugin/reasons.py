@@ -18,8 +18,7 @@ from typing import Any
 import pytest
 
 from trialwise.engine.error_classes import Trouble, classify_error, innermost_error
-from trialwise.model.run import RunRecord
-from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome, Trial
+from trialwise.model import CheckResult, ErrorClass, FailReason, Outcome, RunRecord, Trial
 
 #: Kinds of failure whose first traceback is written out as it comes.
 _MOST_KEPT = 12

@@ -18,9 +18,7 @@ from _pytest.outcomes import Failed
 from trialwise.documents.numbers import as_count, as_observed
 from trialwise.documents.printable import cut_middle, make_visible
 from trialwise.documents.results import LineKind
-from trialwise.model.run import RunRecord
-from trialwise.model.trial import Outcome, Trial
-from trialwise.model.verdict import Decision, Finding, Verdict
+from trialwise.model import Decision, Finding, Outcome, RunRecord, Trial, Verdict
 from trialwise.pages import finding_facts as facts
 from trialwise.pages.result_lines import describe_lines
 from trialwise.pages.results import list_attention

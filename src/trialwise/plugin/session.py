@@ -25,11 +25,9 @@ from trialwise.declarations.signatures import settings_of as declared_settings
 from trialwise.declarations.written import ValueRefused, suggest_name
 from trialwise.engine.spending_meter import find_used_up
 from trialwise.errors import InvalidArgument, TrialwiseError
-from trialwise.model.claim import Input, Sampling
+from trialwise.model import Budget, Input, RunOptions, Sampling, StopReason
 from trialwise.model.contract import MARKER_PARTS, PERCENTILES
 from trialwise.model.criterion import Check, Criterion
-from trialwise.model.evidence import StopReason
-from trialwise.model.options import Budget, RunOptions
 
 _SIZES = ("trials", "max_trials")
 #: The fields whose settings have another name.

@@ -14,10 +14,8 @@ from trialwise.engine.error_classes import Reach, Trouble
 from trialwise.engine.excerpts import Excerpts
 from trialwise.engine.run_state import TrialStart
 from trialwise.errors import InvalidArgument, TrialwiseError
-from trialwise.model.claim import Input
+from trialwise.model import Input, Reply, Trace, Usage
 from trialwise.model.plan import ExperimentPlan
-from trialwise.model.reply import Reply, Usage
-from trialwise.model.trace import Trace
 from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome, Trial
 from trialwise.plugin.reasons import Course, Ending
 from trialwise.plugin.session import BODY

@@ -11,12 +11,7 @@ from typing import Any
 
 from trialwise.checks import equals
 from trialwise.errors import BrokenCheck, ExecutorUnusable
-from trialwise.model.contract import Contract
-from trialwise.model.criterion import Criterion
-from trialwise.model.options import Budget
-from trialwise.model.reply import Reply, Usage
-from trialwise.model.trial import Trial
-from trialwise.model.verdict import Decision
+from trialwise.model import Budget, Contract, Criterion, Decision, Reply, Trial, Usage
 from trialwise.runtime.result import Result
 from trialwise.runtime.running import run
 

@@ -14,10 +14,7 @@ from trialwise.checks.check_base import Check, to_spec
 from trialwise.checks.combine import CheckDeclaration
 from trialwise.engine.ports import Service, ServiceError, TrialContext
 from trialwise.errors import BrokenCheck
-from trialwise.model.reply import Reply
-from trialwise.model.run import RunRecord
-from trialwise.model.trace import Trace
-from trialwise.model.trial import CheckResult, ErrorClass
+from trialwise.model import CheckResult, ErrorClass, Reply, RunRecord, Trace
 from trialwise.reports.formats import ReportFormat, ReportSource
 from trialwise.traces import TraceError
 
