@@ -15,6 +15,7 @@ from trialwise import judges, stats
 from trialwise.cli import options
 from trialwise.cli.options import RATE, SUCCESSES, opt, refusal
 from trialwise.cli.process import ExitCode, say, say_facts, say_json, say_page
+from trialwise.pages import judge_facts
 from trialwise.runtime.chosen_runs import RunChooser
 from trialwise.runtime.selecting import Selection, load
 
@@ -64,8 +65,6 @@ def calibrate(selected: Selection, **given: Any) -> int:
       trialwise judge calibrate
       trialwise judge calibrate support-agent --criterion polite --json
     """
-    from trialwise.pages.judge_facts import build_calibration_page
-
     suites, criteria = selected.load(), selected.changes.criteria
     where = " and ".join(str(suite.path) for suite in suites)
     found = list(_list_judges([one for _, one in selected.choose(suites)], criteria))
@@ -94,7 +93,7 @@ def calibrate(selected: Selection, **given: Any) -> int:
         if facts is not None:
             reports.append(facts)
             if not given["as_json"]:
-                say_page(build_calibration_page(facts))
+                say_page(judge_facts.build_calibration_page(facts))
     if given["as_json"]:
         say_json({"calibrations": reports})
     # One code for all judges: a build must not go on because the last of them is fine.
@@ -191,8 +190,6 @@ def correct(calibration: Path, how: _Correction) -> int:
     Example:
       trialwise judge correct gold/polite.calibration.json --judged 87/100 --at-least 80%
     """
-    from trialwise.pages.judge_facts import build_correction_page, describe_correction
-
     required, correction, confidence = how.required, how.correction, how.confidence
     if required is not None and not 0 < required < 1:
         raise refusal("--at-least", f"{required:g}", "be a rate between 0 and 1, such as 80%")
@@ -206,7 +203,7 @@ def correct(calibration: Path, how: _Correction) -> int:
         answer = stats.decide_judged(*counts, required, correction=correction, **by)
     if correction == "pooled":
         pooled = stats.pooled_rate(*counts, confidence=confidence)
-    facts = describe_correction(
+    facts = judge_facts.describe_correction(
         stats.rectified_rate(*counts, **by),
         stats.rogan_gladen_rate(*counts, **by),
         pooled,
@@ -214,7 +211,7 @@ def correct(calibration: Path, how: _Correction) -> int:
         correction=correction,
         advisory=measured.marks(judge=measured.judge),
     )
-    say_facts(facts, build_correction_page, as_json=how.as_json)
+    say_facts(facts, judge_facts.build_correction_page, as_json=how.as_json)
     return ExitCode.PASS if answer is None else ExitCode[answer.decision.value]
 
 
@@ -259,8 +256,6 @@ def plan(calibration: Path | None, how: _Labels) -> int:
       trialwise judge plan --at-least 75% --expect 85% --sensitivity 98% --specificity 90%
       trialwise judge plan gold.calibration.json --at-least 75% --expect 85% --runs 50
     """
-    from trialwise.pages.judge_facts import build_labels_page, describe_plans
-
     if not 0 < how.required < how.expect < 1:
         raise refusal("--expect", f"{how.expect:g}", "be above --at-least and below 100%")
     sensitivity, specificity = _accuracies(calibration, how)
@@ -269,8 +264,8 @@ def plan(calibration: Path | None, how: _Labels) -> int:
     plans = stats.plan_labels(judge, how.required, **{name: getattr(how, name) for name in names})
     if isinstance(plans, stats.Undefined):
         raise click.UsageError(f"no plan: {plans.reason}")
-    facts = describe_plans(judge, how.required, plans)
-    say_facts(facts, build_labels_page, as_json=how.as_json)
+    facts = judge_facts.describe_plans(judge, how.required, plans)
+    say_facts(facts, judge_facts.build_labels_page, as_json=how.as_json)
     return ExitCode.PASS
 
 
@@ -318,7 +313,6 @@ def _calibrate_judge(
     from anyio import run
 
     from trialwise.engine.ports import ServiceError
-    from trialwise.pages.judge_facts import describe_calibration
 
     assert judge.files is not None
     ask = _prepare_questions(name, judge, given)
@@ -331,7 +325,7 @@ def _calibrate_judge(
         click.echo(f"trialwise: {name}: {said}; nothing was written", err=True)
         return ExitCode.ERROR, None
     judges.write_calibration(judge.files.calibration, found)
-    facts = describe_calibration(name, judge, found)
+    facts = judge_facts.describe_calibration(name, judge, found)
     if found.certification is stats.Certification.FAIL:
         return ExitCode.FAIL, facts
     # What only advises leaves the verdict to somebody else.

@@ -16,9 +16,11 @@ from trialwise.cli.process import ExitCode, output_of, say, say_json, say_page
 from trialwise.documents.numbers import as_count
 from trialwise.documents.printable import near
 from trialwise.errors import InvalidArgument, RunNotFound
+from trialwise.pages import stored_runs
 from trialwise.reports import formats
 from trialwise.reports.formats import ReportSource, write_report
 from trialwise.runtime.chosen_runs import CheckedRuns, RunChooser, count_measured, find_places
+from trialwise.runtime.workspace import read_run
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -106,8 +108,6 @@ def show_command(names: tuple[str, ...], every: bool, chooser: RunChooser, how: 
             return ExitCode.PASS
     if how.verifies:
         return _verify(stored, how)
-    from trialwise.runtime.workspace import read_run
-
     _show([read_run(one) for one in stored], stored, how)
     return ExitCode.PASS
 
@@ -147,25 +147,21 @@ def _show_comparisons(names: Sequence[str], chooser: RunChooser, how: _Shown) ->
 
 def _show_measured(stored: Sequence[StoredRun], *, as_json: bool) -> list[StoredRun]:
     """Print the counts of measurements, which have no verdict; return the other runs."""
-    from trialwise.pages.stored_runs import build_measured_page
-
     measured = [one for one in stored if one.plan.purpose == "measure"]
     found = [count_measured(one) for one in measured]
     if found and as_json:
         say_json({"schema": "trialwise.measurement/1", "runs": found})
     elif found:
-        say_page(build_measured_page(found), wide=True)
+        say_page(stored_runs.build_measured_page(found), wide=True)
     return [one for one in stored if one not in measured]
 
 
 def _show(records: Sequence[RunRecord], stored: Sequence[StoredRun], how: _Shown) -> None:
-    from trialwise.pages.stored_runs import build_trials_page, list_trials_data
-
     folders = {one.run_id: near(one.path) for one in stored}
     chosen: dict[str, Any] = {"limit": how.trials, "failing": how.failures}
     lists = how.trials is not None or how.failures
     if how.as_json and lists:
-        say_json(list_trials_data(records, **chosen))
+        say_json(stored_runs.list_trials_data(records, **chosen))
         return
     if how.as_json:
         source = ReportSource(records=records, name=find_places().name, locations=folders)
@@ -187,7 +183,7 @@ def _show(records: Sequence[RunRecord], stored: Sequence[StoredRun], how: _Shown
         say(render_summary(records, able, folders=[*folders.values()], files=files))
     for record in records if lists else ():
         say("")
-        say_page(build_trials_page(record, **chosen), ascii_only=how.ascii_only)
+        say_page(stored_runs.build_trials_page(record, **chosen), ascii_only=how.ascii_only)
 
 
 def _verify(stored: Sequence[StoredRun], how: _Shown) -> int:
@@ -243,8 +239,6 @@ def runs_command(contracts: tuple[str, ...], how: _Listed) -> int:
       trialwise runs support-agent -n 5 --json
       trialwise runs --repair 2026-11-15T06-25-24Z-support-agent-3f9c
     """
-    from trialwise.pages.stored_runs import build_runs_page
-
     chooser = RunChooser(how.store)
     if how.repair is not None:
         return _repair(chooser.runs.open(how.repair), as_json=how.as_json)
@@ -253,7 +247,7 @@ def runs_command(contracts: tuple[str, ...], how: _Listed) -> int:
         whole = {"schema": "trialwise.runs/1", "runs": shown}
         say_json({**whole, "comparisons": [*compared.values()]} if compared else whole)
     elif shown:
-        say_page(build_runs_page(shown, compared, older), wide=True)
+        say_page(stored_runs.build_runs_page(shown, compared, older), wide=True)
     else:
         say("no run is kept here")
     return ExitCode.PASS
@@ -329,8 +323,6 @@ def report_command(names: tuple[str, ...], every: bool, chooser: RunChooser, how
       trialwise report --all --format markdown >> "$GITHUB_STEP_SUMMARY"
       trialwise report support-agent -o gl-code-quality-report.json
     """
-    from trialwise.runtime.workspace import read_run
-
     compared, outputs = chooser.load_comparisons(names), how.outputs
     if compared and (outputs or how.opens) and len(compared) > 1:
         raise click.UsageError("a file reports one comparison: name one")
@@ -394,7 +386,6 @@ def rerun_command(run: str, how: _Rerun) -> int:
       trialwise rerun support-agent --trial 28 --json
     """
     from trialwise.documents.blocks import Document
-    from trialwise.pages.stored_runs import TRIALS_SCHEMA, build_trial, describe_trial, list_checks
     from trialwise.runtime.running import find_trial, rerun_trial
     from trialwise.runtime.selecting import Selection, load
 
@@ -411,15 +402,15 @@ def rerun_command(run: str, how: _Rerun) -> int:
     checks = [
         (one.criterion, name, word)
         for one in done.trial.outcomes
-        for name, word in list_checks(one, names[one.criterion])
+        for name, word in stored_runs.list_checks(one, names[one.criterion])
     ]
     if how.as_json:
-        of = {"schema": TRIALS_SCHEMA, "contract": contract, "run_id": stored.run_id}
+        of = {"schema": stored_runs.TRIALS_SCHEMA, "contract": contract, "run_id": stored.run_id}
         said = [dict(zip(("criterion", "check", "outcome"), one, strict=True)) for one in checks]
-        now = {**describe_trial(done.trial, done.texts), "checks": said}
+        now = {**stored_runs.describe_trial(done.trial, done.texts), "checks": said}
         say_json({**of, "passed_in_run": before.passed, **now})
     else:
-        shown = build_trial(
+        shown = stored_runs.build_trial(
             done.trial,
             done.texts,
             before=f"{'passed' if before.passed else 'FAILED'} in the run",

@@ -12,8 +12,10 @@ from functools import cached_property
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Protocol
 
+from trialwise import extensions
 from trialwise.documents.blocks import Document
 from trialwise.errors import InvalidArgument, TrialwiseError
+from trialwise.renderers import ci_formats
 
 if TYPE_CHECKING:
     from trialwise.documents.results import SuiteResults
@@ -104,17 +106,14 @@ def _html(source: ReportSource) -> str:
     is_json=True,
 )
 def _gitlab(source: ReportSource) -> str:
-    from trialwise.renderers.ci_formats import render_gitlab
-
-    return render_gitlab(source.results, file=source.file, files=source.files)
+    return ci_formats.render_gitlab(source.results, file=source.file, files=source.files)
 
 
 @report_format("json", ".json", summary="all results as JSON, for programs", is_json=True)
 def _json(source: ReportSource) -> str:
     from trialwise.pages.json_report import describe_report
-    from trialwise.renderers.ci_formats import render_json
 
-    return render_json(
+    return ci_formats.render_json(
         describe_report(
             source.records, name=source.name, exit_code=source.exit_code, locations=source.locations
         )
@@ -124,16 +123,13 @@ def _json(source: ReportSource) -> str:
 @report_format("jsonl", ".jsonl", ".ndjson", summary="runs, results and trials as JSON lines")
 def _jsonl(source: ReportSource) -> str:
     from trialwise.pages.json_report import list_rows
-    from trialwise.renderers.ci_formats import render_json_lines
 
-    return render_json_lines(list_rows(source.records, locations=source.locations))
+    return ci_formats.render_json_lines(list_rows(source.records, locations=source.locations))
 
 
 @report_format("junit", ".xml", summary="JUnit XML, for CI servers")
 def _junit(source: ReportSource) -> str:
-    from trialwise.renderers.ci_formats import render_junit
-
-    return render_junit(source.results)
+    return ci_formats.render_junit(source.results)
 
 
 @report_format("markdown", ".md", summary="Markdown, for a pull request", key="md")
@@ -146,9 +142,7 @@ def _markdown(source: ReportSource) -> str:
 
 @report_format("tap", ".tap", summary="the Test Anything Protocol")
 def _tap(source: ReportSource) -> str:
-    from trialwise.renderers.ci_formats import render_tap
-
-    return render_tap(source.results)
+    return ci_formats.render_tap(source.results)
 
 
 @report_format("transparent", ".txt", summary="the full statistical analysis as text")
@@ -184,19 +178,15 @@ def find_format(name: str) -> ReportFormat:
             return one
     found = find_other_format(name)
     if found is None:
-        from trialwise.extensions import REPORTERS, extension_names
-
         # Those of other distributions are named without loading any of them.
-        known = ", ".join((*BUILT_IN, *extension_names(REPORTERS)))
+        known = ", ".join((*BUILT_IN, *extensions.extension_names(extensions.REPORTERS)))
         raise InvalidArgument("format", name, f"be one of {known}")
     return found
 
 
 def find_other_format(name: str) -> ReportFormat | None:
     """Find the format that another distribution declares under a name, or None."""
-    from trialwise.extensions import REPORTERS, find_extension
-
-    return find_extension(REPORTERS, name, _accept)
+    return extensions.find_extension(extensions.REPORTERS, name, _accept)
 
 
 def match_format(path: str | PurePath) -> ReportFormat:
@@ -215,9 +205,7 @@ def match_format(path: str | PurePath) -> ReportFormat:
     for one in BUILT_IN.values():
         if one.matches(name):
             return one
-    from trialwise.extensions import REPORTERS, load_extensions
-
-    others = load_extensions(REPORTERS, _accept)
+    others = extensions.load_extensions(extensions.REPORTERS, _accept)
     for one in others.values():
         if one.matches(name):
             return one
@@ -274,9 +262,7 @@ def _render(chosen: ReportFormat, source: ReportSource, place: Path | str) -> st
     except Exception as error:
         import traceback
 
-        from trialwise.extensions import blame_extension
-
-        maker = blame_extension(error) or getattr(chosen.render, "__module__", "")
+        maker = extensions.blame_extension(error) or getattr(chosen.render, "__module__", "")
         # The last frame alone: the run is kept and safe, and a page of code would hide that.
         where = "".join(traceback.format_tb(error.__traceback__)[-1:]).strip().partition("\n")[0]
         why = f"{maker} raised {type(error).__name__}: {error} in the format {chosen.name!r}"
@@ -401,9 +387,7 @@ def render_answer(answer: Reported, format_: str) -> str:
     junit = getattr(answer, "render_junit", None)
     match format_:
         case "json":
-            from trialwise.renderers.ci_formats import render_json
-
-            return render_json(answer.to_dict())
+            return ci_formats.render_json(answer.to_dict())
         case "html":
             from trialwise.renderers.html.page_frame import render_document
 
