@@ -115,10 +115,8 @@ def _scalar(value: str | float | None) -> Any:
 
 def _compose(value: object, plain: Callable[[object], Any]) -> Any:
     if isinstance(value, dict | Mapping):
-        for key in value:
-            if not isinstance(key, str) or key.startswith("$"):
-                break
-        else:
+        # A key that begins like one of our own marks would make two different values alike.
+        if all(isinstance(key, str) and not key.startswith("$") for key in value):
             return {str.__str__(key): plain(part) for key, part in value.items()}
         return {"$pairs": _sort([plain(key), plain(part)] for key, part in value.items())}
     if isinstance(value, list | tuple):
@@ -173,6 +171,8 @@ def _sort(parts: Iterable[Any]) -> list[Any]:
 _DECISIVE_OPTIONS = ("abort", "retries", "timeout_s")
 #: Words for people, and the place of a file.
 _WORDING = (
+    # Which caveats of a baseline were admitted changes no trial and no rule.
+    ("guards",),
     ("claim", "representativeness"),
     ("experiments", "description"),
     # It follows from the inputs, whose fingerprint counts.
@@ -212,6 +212,7 @@ _LATER_FIELDS: tuple[tuple[str, str, object], ...] = (
     ("criteria", "withdrawn_by", None),
     ("experiments", "further", 0),
     ("experiments", "clusters", []),
+    ("gates", "samplings", []),
 )
 _LABELS = {"experiments": "inputs", "structure": "postconditions", "factors": "what is under test"}
 
@@ -246,13 +247,6 @@ def plan_differences(kept: Plan, given: Plan) -> tuple[str, ...]:
 
 def _decisive(whole: dict[str, Any]) -> dict[str, Any]:
     plain: dict[str, Any] = _settled(whole)  # a copy of every part
-    del plain["guards"]
-    if not plain["gates"]:
-        # A plan without them is known by what it was known by before there were any.
-        del plain["gates"]
-    for gate in plain.get("gates", ()):
-        if not gate.get("samplings"):
-            gate.pop("samplings", None)
     if plain.get("correction", "none") == "none":
         for name in ("correction", "family_size"):
             plain.pop(name, None)
@@ -261,6 +255,9 @@ def _decisive(whole: dict[str, Any]) -> dict[str, Any]:
             # The same holds of a field that earlier plans did not have.
             if one.get(name, usual) == usual:
                 one.pop(name, None)
+    if not plain["gates"]:
+        # A plan without them is known by what it was known by before there were any.
+        del plain["gates"]
     for one in plain["criteria"]:
         if isinstance(one["design"], dict):
             _drop_unused(one["design"])

@@ -189,12 +189,11 @@ def measure_gates(contract: Contract, plan: Plan, trials: Trials) -> dict[str, G
         plan: What was run.
         trials: All of its trials.
     """
-    found: dict[str, GateBaseline] = {}
-    for gate in contract.gates:
-        numbers = measure_gate(gate, plan, trials, contract.gate_experiments(gate))
-        if numbers:
-            found[gate.name] = GateBaseline(structure=_structure_of(gate), numbers=numbers)
-    return found
+    return {
+        gate.name: GateBaseline(structure=_structure_of(gate), numbers=numbers)
+        for gate in contract.gates
+        if (numbers := measure_gate(gate, plan, trials, contract.gate_experiments(gate)))
+    }
 
 
 def fill_gates(

@@ -17,11 +17,13 @@ from typing import Any
 from trialwise import model
 from trialwise.errors import BaselineError
 from trialwise.model.codec import from_plain, to_plain
+from trialwise.model.plain_json import make_encoder
 from trialwise.regular_files import read_regular
 from trialwise.stores._files import checksum_of, replace_file, safe_name
 from trialwise.validation import require_count
 
 _FORMAT = "trialwise.baseline/1"
+_ENCODE = make_encoder(ensure_ascii=False, separators=(", ", ": "))
 _PER_LINE = 10
 _RESTORE = "Restore it from version control, or delete it and measure a new one"
 _COUNTED_LATER = ("inputs", "repetitions", "analysis", "excused")
@@ -59,7 +61,10 @@ class BaselineStore:
         if known is None:
             with _accessing(path, "the baseline cannot be written"):
                 path.parent.mkdir(parents=True, exist_ok=True)
-                replace_file(path, f"{_pretty(_document(baseline))}\n".encode())
+                # Half a surrogate pair, as from an environment variable that is no UTF-8, is
+                # escaped; Python writes such an escape as JSON does.
+                text = f"{_pretty(_document(baseline))}\n"
+                replace_file(path, text.encode("utf-8", "backslashreplace"))
         elif known != baseline:
             raise BaselineError(
                 f"{path}: there is another baseline of this identifier, and a baseline is never "
@@ -200,25 +205,17 @@ def _document(baseline: model.Baseline) -> dict[str, Any]:
 def _pretty(value: Any, indent: str = "") -> str:
     """JSON with two spaces a level, and numbers in lines of ten: a latency a line is unreadable."""
     deeper = indent + "  "
-    if isinstance(value, dict) and value:
-        lines = [f"{deeper}{_quote(key)}: {_pretty(part, deeper)}" for key, part in value.items()]
-        return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
-    if isinstance(value, list) and value:
+    if not value or not isinstance(value, dict | list):
+        return _ENCODE(value)
+    if isinstance(value, dict):
+        parts = [f"{_ENCODE(key)}: {_pretty(part, deeper)}" for key, part in value.items()]
+    else:
         parts = [_pretty(part, deeper) for part in value]
         if isinstance(value[0], float):
-            parts = [
-                ", ".join(parts[start : start + _PER_LINE])
-                for start in range(0, len(parts), _PER_LINE)
-            ]
-        return "[\n" + ",\n".join(deeper + part for part in parts) + f"\n{indent}]"
-    return _quote(value)
-
-
-def _quote(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    # Half a surrogate pair, as from an environment variable that is no UTF-8, is escaped; Python
-    # writes such an escape as JSON does.
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+            starts = range(0, len(parts), _PER_LINE)
+            parts = [", ".join(parts[start : start + _PER_LINE]) for start in starts]
+    first, last = "{}" if isinstance(value, dict) else "[]"
+    return f"{first}\n{deeper}" + f",\n{deeper}".join(parts) + f"\n{indent}{last}"
 
 
 # From a document ------------------------------------------------------------------------------

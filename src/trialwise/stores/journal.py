@@ -104,8 +104,7 @@ class Journal:
             try:
                 self.sync()
             finally:
-                os.close(self._file)
-                self._file = -1
+                self.abandon()
 
     def abandon(self) -> None:
         """Let go of the file without a word: what a copy of the process does.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator, Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -140,11 +141,8 @@ def set_trials_aside(folder: Path) -> None:
         folder: The run's, whose journal this process holds.
     """
     path = folder / "journal.jsonl"
-    number = 1
-    while (aside := folder / _NAME.format(number)).exists():
-        number += 1
     with disk_trouble(path, "set its trials aside"):
-        os.replace(path, aside)
+        os.replace(path, _find_free(folder, _NAME))
         # An empty journal in its place says that no trial counts any more.
         Journal(path).close()
 
@@ -212,7 +210,7 @@ def repair_file(path: Path) -> Repair:
         repaired = b"".join(seal(text, number=number) for number, text in enumerate(whole))
         if repaired == content:
             return Repair(len(whole), 0, None)
-        aside = _name_aside(path)
+        aside = _find_free(path.parent, f"{path.stem}.damaged-{{}}{path.suffix}")
         replace_file(aside, content)
         replace_file(path, repaired)
     return Repair(len(whole), len(pieces) - len(whole), aside)
@@ -246,9 +244,7 @@ def _drop_references(lines: list[bytes]) -> Iterator[bytes]:
             yield text
 
 
-def _name_aside(path: Path) -> Path:
-    """Name the file that keeps what was there; an earlier one is never replaced."""
-    number = 1
-    while (aside := path.with_name(f"{path.stem}.damaged-{number}{path.suffix}")).exists():
-        number += 1
-    return aside
+def _find_free(folder: Path, name: str) -> Path:
+    """Return the first place with a number in its name that no file has: none is replaced."""
+    places = (folder / name.format(number) for number in count(1))
+    return next(one for one in places if not one.exists())
