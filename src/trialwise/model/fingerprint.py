@@ -74,6 +74,7 @@ def sampling_fingerprint(sampling: Sampling) -> str:
 
 
 def _contents(one: Input) -> list[object]:
+    # As a float: 1 and 1.0 are spelled apart in JSON, and are one weight.
     contents = [one.id, one.value, one.stratum, one.repetitions, float(one.weight)]
     # Left out where there is none, as it was before there were any.
     if one.cluster is not None:

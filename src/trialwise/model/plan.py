@@ -46,12 +46,10 @@ class Limits:
 
     def decide_look(self, trials: int, failures: int) -> Decision | None:
         """Return the verdict of the look after this many trials, if there is one."""
-        for look in self.looks:
-            if look.trials == trials:
-                if failures <= look.accept:
-                    return Decision.PASS
-                return Decision.FAIL if failures >= look.reject else None
-        return None
+        look = next((one for one in self.looks if one.trials == trials), None)
+        if look is None or look.accept < failures < look.reject:
+            return None
+        return Decision.PASS if failures <= look.accept else Decision.FAIL
 
     def decide(self, trials: int, failures: int) -> Decision | None:
         """Return the verdict that is certain after some trials, or None to go on.
@@ -66,6 +64,8 @@ class Limits:
             return decision_at(self.design, trials, failures)
         if self.cutoff is None or not (self.curtailed or trials == self.cap):
             return None
+        # A verdict that no further trial can change is that of all trials: to stop here leaves the
+        # error rates of the fixed design as they are.
         if trials - failures >= self.cutoff:
             return Decision.PASS
         most = self.cutoff - 1 if self.most_failing is None else self.most_failing

@@ -163,6 +163,7 @@ def hash_text(*texts: str | None) -> str:
     True
     """
     digest = blake2b(digest_size=8)
+    # With its length before each text: "ab" and "c" must not count as "a" and "bc".
     for text in texts:
         # With their lengths: "a" and "bc" must not have the hash of "ab" and "c".
         content = b"" if text is None else text.encode(errors="surrogatepass")
@@ -199,6 +200,8 @@ def list_latencies(trials: TrialTable, reported: Collection[str] = ()) -> array[
         reported: Criteria that have no part in success, since they are only reported.
     """
     found = trials.latencies(passed=True)
+    # A criterion that is only reported decides nothing, so that a trial which failed nothing else
+    # counts as one that succeeded.
     if reported:
         for trial in trials.sketches(trials.failing()):
             passes = all(one.passed for one in trial.outcomes if one.criterion not in reported)

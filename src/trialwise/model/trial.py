@@ -200,6 +200,8 @@ EXCUSED = NOT_MEASURED | {ErrorClass.EMPTY_RUN, ErrorClass.NO_EVIDENCE}
 UNTESTABLE = frozenset(FailReason) - {FailReason.CONDITION}
 
 
+# The names are those of clinical trials (ICH E9, section 5.2): who was assigned to a treatment is
+# counted, or only who received it.
 class Analysis(StrEnum):
     """Whose trials decide."""
 

@@ -364,6 +364,7 @@ def _sum_spending(trials: Sequence[Trial]) -> Spending:
         trials=len(trials),
         attempts=sum(trial.attempts for trial in trials),
         tokens=sum(trial.usage.total_tokens for trial in trials if trial.usage is not None),
+        # Rounded once: the order of the rows in a file must not change the last digit.
         usd=math.fsum(costs) if costs else None,
     )
 
