@@ -18,6 +18,7 @@ from trialwise.model.reply import Reply
 from trialwise.validation import (
     require_choice,
     require_count,
+    require_given,
     require_open_rate,
     require_positive,
     require_rate,
@@ -43,8 +44,7 @@ class LatencyConstraint:
 
     def __post_init__(self) -> None:
         require_choice("percentile", self.percentile, tuple(PERCENTILES))
-        if self.limit_s is not None:
-            require_positive("limit_s", self.limit_s)
+        require_given(self, "limit_s", require_positive)
 
     @property
     def level(self) -> float:
@@ -131,8 +131,7 @@ class Prevalence:
                 "is another quantity"
             )
             raise InvalidArgument("source", self.source, allowed)
-        if self.confidence is not None:
-            require_open_rate("confidence", self.confidence)
+        require_given(self, "confidence", require_open_rate)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -321,10 +320,9 @@ class Contract:
         changes: dict[str, Any] = {"sampling": kept, "criteria": criteria}
         if self.latency is not None and self.latency_experiment not in kept:
             changes["latency"] = None
-        for name in ("reliability", "stability", "metrics"):
-            gate = getattr(self, name)
-            if gate is not None and not kept.keys() >= set(self.gate_experiments(gate)):
-                changes[name] = None
+        for gate in self.gates:
+            if not kept.keys() >= set(self.gate_experiments(gate)):
+                changes[gate.name] = None
         return replace(self, **changes)
 
     def with_service(self, service: Any) -> Contract:

@@ -192,9 +192,7 @@ class Criterion:
             if self.alpha is not None:
                 allowed = "be left out where pass_from is given, which implies it"
                 raise InvalidArgument("alpha", self.alpha, allowed)
-        for name in ("margin", "alpha", "beta", "power"):
-            if getattr(self, name) is not None:
-                require_open_rate(name, getattr(self, name))
+        require_given(self, "margin alpha beta power", require_open_rate)
         # Two names of one number: whoever gives both takes one of them for something else.
         if self.beta is not None and self.power is not None:
             raise InvalidArgument(

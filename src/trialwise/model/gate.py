@@ -25,6 +25,7 @@ from trialwise.stats.trace_stability import DEFAULT_GATE, SUB_SCORES, StabilityF
 from trialwise.validation import (
     require_choice,
     require_count,
+    require_given,
     require_open_rate,
     require_positive,
     require_rate,
@@ -342,8 +343,7 @@ class Metrics(Gate):
         put(self, "weights", MappingProxyType(dict(self.weights or {})))
         for name, weight in self.weights.items():
             require_positive(f"weights[{name!r}]", weight)
-        if self.threshold is not None:
-            require_rate("threshold", self.threshold)
+        require_given(self, "threshold", require_rate)
         if self.criterion is not None and (self.weights or self.threshold is not None):
             allowed = "be left out where weights or a threshold combine the criteria"
             raise InvalidArgument("criterion", self.criterion, allowed)

@@ -171,11 +171,7 @@ class Horizon:
         >>> Horizon(days=90, per_day=4).count_runs()
         360
         """
-        if self.days is not None:
-            return self.days * self.per_day
-        found = self.runs if self.gates is None else self.gates
-        assert found is not None
-        return found
+        return (self.runs or self.gates or self.days or 0) * self.per_day
 
     def __str__(self) -> str:
         if self.days is not None:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from trialwise.errors import InvalidArgument
-from trialwise.validation import require_amount, require_count
+from trialwise.validation import require_amount, require_count, require_given
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -61,9 +61,8 @@ class Setup:
     cost_usd: float | None = None
 
     def __post_init__(self) -> None:
-        _check_amount("seconds", self.seconds)
-        if self.cost_usd is not None:
-            _check_amount("cost_usd", self.cost_usd)
+        require_amount("seconds", self.seconds)
+        require_given(self, "cost_usd", require_amount)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
