@@ -178,7 +178,7 @@ class _Described:
         try:
             # A counter has another value after each call, and would make each run another
             # criterion.
-            changed = set(rebound_names(code))
+            changed = set(_names(code, "STORE_GLOBAL", "STORE_DEREF"))
             cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
             return {
                 "source": source_of(code),
@@ -194,7 +194,7 @@ class _Described:
     def _globals(self, function: FunctionType, changed: set[str]) -> dict[str, object]:
         """Return the constants that a function reads, and the functions of its own module."""
         found: dict[str, object] = {}
-        for name in sorted(set(global_names(function.__code__)) - changed):
+        for name in sorted({*_names(function.__code__, "LOAD_GLOBAL", "LOAD_NAME")} - changed):
             value = function.__globals__.get(name)
             if name in function.__globals__ and self._is_constant(name, value, function):
                 found[name] = self._describe_value(value)
@@ -299,17 +299,8 @@ def source_of_class(kind: type) -> str:
         return ";".join(f"{name}={_write_code(one.__code__)}" for name, one in methods)
 
 
-def global_names(code: CodeType) -> Iterator[str]:
-    """Yield the global names that a function reads."""
-    return _names(code, frozenset({"LOAD_GLOBAL", "LOAD_NAME"}))
-
-
-def rebound_names(code: CodeType) -> Iterator[str]:
-    """Yield the outer names that a function itself gives new values: counters, not constants."""
-    return _names(code, frozenset({"STORE_GLOBAL", "STORE_DEREF"}))
-
-
-def _names(code: CodeType, operations: frozenset[str]) -> Iterator[str]:
+def _names(code: CodeType, *operations: str) -> Iterator[str]:
+    """Yield the names with which a function does some operations."""
     from dis import get_instructions
 
     for instruction in get_instructions(code):
@@ -317,7 +308,7 @@ def _names(code: CodeType, operations: frozenset[str]) -> Iterator[str]:
             yield str(instruction.argval)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _names(constant, operations)
+            yield from _names(constant, *operations)
 
 
 @lru_cache(maxsize=4)

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from trialwise.checks.check_base import Check, Unreadable, failed, preview, printable, shown
 from trialwise.checks.reply_reading import expected_of, input_of, json_of, text_of
@@ -28,26 +28,6 @@ MAX_EXPRESSION = 10_000
 MAX_TEXT = 1_000_000
 _INT64 = range(-(2**63), 2**63)
 
-#: Times and costs are `dyn`: as `double` they could not be compared with `5`, only with `5.0`.
-_VARIABLES = {
-    "output": "STRING",
-    "value": "DYN",
-    "input": "DYN",
-    "expected": "DYN",
-    "latency_s": "DYN",
-    "cost_usd": "DYN",
-    "tokens": "INT",
-    "exit_code": "INT",
-    "stderr": "STRING",
-}
-_PROBE = {
-    "output": "",
-    "latency_s": 1.5,
-    "cost_usd": 1.5,
-    "tokens": 1,
-    "exit_code": 0,
-    "stderr": "",
-}
 #: What an evaluation can say that no other reply would change.
 _HOPELESS = ("No matching overloads", "invalid regular expression")
 
@@ -123,7 +103,8 @@ def _check_source(source: object) -> None:
     if kind not in ("BOOL", "DYN"):
         raise InvalidArgument("source", source, f"give a bool, it gives {kind.lower()}")
     try:
-        _evaluate(program, {name: _PROBE[name] for name in used if name in _PROBE})
+        probes = {name: _VARIABLES[name].probe for name in used}
+        _evaluate(program, {name: one for name, one in probes.items() if one is not None})
     except Unreadable as error:
         if any(words in error.explanation for words in _HOPELESS):
             raise InvalidArgument("source", source, f"be sound ({error.explanation})") from None
@@ -156,19 +137,19 @@ def _cel() -> Any:
 @lru_cache(maxsize=1)
 def _environment() -> Any:
     types = _cel().Type
-    return _cel().NewEnv(variables={one: getattr(types, kind) for one, kind in _VARIABLES.items()})
+    return _cel().NewEnv(
+        variables={name: getattr(types, one.kind) for name, one in _VARIABLES.items()}
+    )
 
 
 def _evaluate(program: _Program, variables: dict[str, Any]) -> Any:
     """Return the value of an expression; its errors as `Unreadable`."""
-    cel = _cel()
-
     known = {name: value for name, value in variables.items() if not isinstance(value, Unreadable)}
     try:
         result = program.eval(data=known)
     except RuntimeError as error:
         raise Unreadable(f"the expression failed: {_first_problem(str(error))}") from None
-    if result.type() != cel.Type.ERROR:
+    if result.type() != _cel().Type.ERROR:
         return result.value()
     message = str(result.value())
     missing = re.search(r'No value with name "(\w+)"', message)
@@ -220,7 +201,7 @@ def _bindable(name: str, value: Any) -> Any:
 def _read(name: str, reply: Reply) -> Any:
     """Read a variable's value, or why the reply has none: the expression may do without it."""
     try:
-        value = _READERS[name](reply)
+        value = _VARIABLES[name].read(reply)
     except Unreadable as unreadable:
         return unreadable
     # A document may be null; of anything else that is None the reply tells nothing.
@@ -237,15 +218,31 @@ def _read_given(value: Any) -> Any:
     return value if isinstance(value, str) else json_of(Reply(value=value))
 
 
+def _read_cost(usd: float | None) -> float | None:
+    return None if usd is None else float(usd)
+
+
 _DOCUMENTS = ("output", "value", "input", "expected")
-_READERS: dict[str, Callable[[Reply], Any]] = {
-    "output": text_of,
-    "value": json_of,
-    "input": lambda reply: _read_given(input_of(reply)),
-    "expected": lambda reply: _read_given(expected_of(reply)),
-    "latency_s": lambda reply: float(reply.latency_s),
-    "cost_usd": lambda reply: None if reply.cost_usd is None else float(reply.cost_usd),
-    "tokens": lambda reply: None if reply.usage is None else reply.usage.total_tokens,
-    "exit_code": lambda reply: reply.exit_code,
-    "stderr": lambda reply: Fields(reply.details).text("stderr"),
+
+
+class _Variable(NamedTuple):
+    """A variable of an expression."""
+
+    kind: str
+    read: Callable[[Reply], Any]
+    probe: Any = None
+    """What an expression is tried on when it is written; None where that may be anything."""
+
+
+#: Times and costs are `dyn`: as `double` they could not be compared with `5`, only with `5.0`.
+_VARIABLES = {
+    "output": _Variable("STRING", text_of, ""),
+    "value": _Variable("DYN", json_of),
+    "input": _Variable("DYN", lambda reply: _read_given(input_of(reply))),
+    "expected": _Variable("DYN", lambda reply: _read_given(expected_of(reply))),
+    "latency_s": _Variable("DYN", lambda reply: float(reply.latency_s), 1.5),
+    "cost_usd": _Variable("DYN", lambda reply: _read_cost(reply.cost_usd), 1.5),
+    "tokens": _Variable("INT", lambda reply: reply.usage and reply.usage.total_tokens, 1),
+    "exit_code": _Variable("INT", lambda reply: reply.exit_code, 0),
+    "stderr": _Variable("STRING", lambda reply: Fields(reply.details).text("stderr"), ""),
 }

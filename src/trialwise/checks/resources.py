@@ -314,8 +314,13 @@ class MaxRepeatedFailures(Check, spelling="max_repeated_failures"):
 
     def _examine(self, reply: Reply) -> CheckResult:
         calls = calls_of(reply, seen=True)
-        # Calls that succeeded are no failures, however often they are repeated.
-        for alike in _alike([call for call in calls if call.failed is not False]):
+        groups: dict[tuple[str, str | None, str], list[Call]] = {}
+        for call in calls:
+            # Calls that succeeded are no failures, however often they are repeated.
+            if call.failed is not False:
+                same = call.name, call.server, _write_arguments(call)
+                groups.setdefault(same, []).append(call)
+        for alike in groups.values():
             if len(alike) <= self.repeats + 1:
                 continue
             # Only failures count against the limit; where too many calls have an unknown end,
@@ -334,14 +339,6 @@ class MaxRepeatedFailures(Check, spelling="max_repeated_failures"):
 
 
 max_repeated_failures = MaxRepeatedFailures
-
-
-def _alike(calls: list[Call]) -> list[list[Call]]:
-    """Calls that are the same, together, in the order of their first ones."""
-    groups: dict[tuple[str, str | None, str], list[Call]] = {}
-    for call in calls:
-        groups.setdefault((call.name, call.server, _write_arguments(call)), []).append(call)
-    return list(groups.values())
 
 
 def _write_arguments(call: Call) -> str:

@@ -222,9 +222,9 @@ def check_schema(argument: str, schema: Any) -> str:
     # Keywords mean other things in other drafts, such as `items` with a list.
     if dialect not in (_DIALECT, _DIALECT + "#"):
         raise InvalidArgument(f"{argument}.$schema", dialect, f"be {_DIALECT}")
+    reference = ""
     try:
         jsonschema.Draft202012Validator.check_schema(schema)
-        reference = ""
         # Looked up now: a reference that leads nowhere would fail with the first reply that reaches
         # it.
         for reference, resolver in _references(schema):
@@ -232,11 +232,10 @@ def check_schema(argument: str, schema: Any) -> str:
         # As text it has a hash, and another process can be given it.
         source = json.dumps(schema, sort_keys=True)
         _validator(source).is_valid(None)
-    except jsonschema.SchemaError as error:
-        problem = printable(f"{error.json_path}: {error.message}")
-        raise InvalidArgument(argument, schema, f"be a JSON Schema ({problem})") from None
-    except Unresolvable:
+    except (jsonschema.SchemaError, Unresolvable) as error:
         problem = f"cannot resolve {label(reference)}"
+        if isinstance(error, jsonschema.SchemaError):
+            problem = printable(f"{error.json_path}: {error.message}")
         raise InvalidArgument(argument, schema, f"be a JSON Schema ({problem})") from None
     except RecursionError:
         raise InvalidArgument(argument, schema, "not refer to itself without end") from None

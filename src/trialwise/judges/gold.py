@@ -410,22 +410,14 @@ def draw_unlabelled(
     if cut:
         message = f"{record.run_id}: {cut} of the drawn replies are cut in the run's record"
         raise GoldSetError(f"{message}; take the outputs from where the service logs them")
-    return _lines(record, sampling, chosen, experiment, seed)
-
-
-def _lines(
-    record: RunRecord, sampling: Sampling, trials: list[Any], experiment: str, seed: int
-) -> Iterator[dict[str, Any]]:
     asked = {one.id: one for one in sampling.inputs}
-    of = len(record.trials.of_experiment(experiment))
-    source = f"{len(trials)} of {of} trials of run {record.run_id}, drawn with seed {seed}"
-    yield {"provenance": {"source": source, "labelled_by": None, "rule": None}}
-    for trial in trials:
+    source = f"{units} of {len(table)} trials of run {record.run_id}, drawn with seed {seed}"
+    lines: list[dict[str, Any]] = [
+        {"provenance": {"source": source, "labelled_by": None, "rule": None}}
+    ]
+    for trial in chosen:
         given = asked[trial.input_id]
-        yield {
-            "id": f"trial-{trial.index}",
-            "input": given.value,
-            **({} if given.expected is None else {"expected": given.expected}),
-            "output": trial.reply,
-            "label": None,
-        }
+        told = {} if given.expected is None else {"expected": given.expected}
+        unit = {"id": f"trial-{trial.index}", "input": given.value, **told}
+        lines.append({**unit, "output": trial.reply, "label": None})
+    return iter(lines)

@@ -16,6 +16,7 @@ from fractions import Fraction
 from hashlib import blake2b
 from typing import Any, Literal, TypeAlias, TypeVar
 
+from trialwise.declarations.scalars import is_number
 from trialwise.errors import InvalidArgument
 from trialwise.redaction import cut_text
 from trialwise.validation import require_count, require_rate
@@ -123,7 +124,9 @@ def _vote(fields: dict[str, Any]) -> Vote:
     confidence = fields.get("confidence")
     if not isinstance(fields["pass"], bool):
         raise ValueError("has a `pass` that is neither true nor false")
-    if confidence is not None and not _is_share(confidence):
+    # NaN is not, and a number of 400 digits can be asked.
+    is_share = confidence is None or (is_number(confidence) and 0 <= confidence <= 1)
+    if not is_share:
         raise ValueError("has a `confidence` that is not between 0 and 1")
     reasoning = _reasoning(fields)
     return Vote(
@@ -147,12 +150,6 @@ def _reasoning(fields: dict[str, Any]) -> str:
     if not isinstance(reasoning, str):
         raise ValueError("has a `reasoning` that is not text")
     return cut_text(reasoning, _LONGEST_REASONING)
-
-
-def _is_share(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return 0 <= value <= 1  # which NaN is not, and what a number of 400 digits can be asked
 
 
 def quorum_of(given: str | float | Fraction) -> Fraction | None:

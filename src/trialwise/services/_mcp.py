@@ -147,26 +147,23 @@ class _Server:
         return ServiceError(message, ErrorClass.INFRASTRUCTURE)
 
 
+@dataclass(frozen=True, slots=True)
 class _Connection:
     """A server that answers."""
 
-    def __init__(
-        self, server: _Server, session: mcp.ClientSession, tools: Sequence[mcp_types.Tool]
-    ) -> None:
-        self.name = server.name
-        self.tools = tools
-        self._server = server
-        self._session = session
+    server: _Server
+    session: mcp.ClientSession
+    tools: Sequence[mcp_types.Tool]
 
     async def call(self, tool: str, args: Any, timeout_s: float) -> Returned:
         """Return what a tool returns."""
         with anyio.move_on_after(timeout_s):
             try:
-                result = await self._session.call_tool(tool, args)
+                result = await self.session.call_tool(tool, args)
             except mcp.MCPError as error:
-                if self._server.is_lost(error.code):
+                if self.server.is_lost(error.code):
                     lost = f"was lost while {tool!r} ran"
-                    raise await self._server.failure(lost, in_session=True) from None
+                    raise await self.server.failure(lost, in_session=True) from None
                 return Returned(error.message, failed=True)
             except (RuntimeError, ValueError) as error:
                 # Not in the form that the tool promised: it is no result to rely on.
@@ -327,7 +324,7 @@ class Toolbox:
             name: As the model knows it.
         """
         offer = self._offers.get(name)
-        return (name, None) if offer is None else (offer.tool.name, offer.connection.name)
+        return (name, None) if offer is None else (offer.tool.name, offer.connection.server.name)
 
     async def call(self, name: str, args: Any, *, timeout_s: float) -> Returned:
         """Return what a tool returns, or why it does not.
@@ -352,13 +349,13 @@ class Toolbox:
 def _offers(connections: Sequence[_Connection]) -> Iterator[_Offer]:
     """Yield every tool under a name that an endpoint takes and that no other has."""
     # A tool that a server lists twice is one tool: a call names nothing else.
-    found = {(one.name, tool.name): (one, tool) for one in connections for tool in one.tools}
+    found = {(one.server.name, tool.name): (one, tool) for one in connections for tool in one.tools}
     names = Counter(name for _, name in found)
     taken: set[str] = set()
     for connection, tool in found.values():
         name = tool.name
         if names[name] > 1 or not _NAME.fullmatch(name):
-            whole = f"{connection.name}__{name}"
+            whole = f"{connection.server.name}__{name}"
             name = re.sub(r"[^a-zA-Z0-9_-]", "_", whole)[:_LONGEST_NAME]
         # There are as many numbers as tools, so that one is free.
         for number in range(2, len(found) + 2):

@@ -183,13 +183,13 @@ class ChatModel(http_endpoint.EndpointService):
             raise InvalidArgument("api_key_env", key, allowed)
         # By name and not by value: the key is looked up for each call and never kept.
         self._key = "" if key is None else f"${{{key}}}"
-        self._fields = _fields(
-            self.extra or {},
-            model=self.model,
-            temperature=self.temperature,
-            max_tokens=self.max_tokens,
-            **own,
-        )
+        own |= {name: getattr(self, name) for name in ("model", "temperature", "max_tokens")}
+        given = {name: value for name, value in own.items() if value is not None}
+        for name in self.extra or {}:
+            if name in given or name in _OWN_FIELDS:
+                raise InvalidArgument("extra", name, "not repeat a field that is set elsewhere")
+        # The part of a request that is the same in every trial.
+        self._fields: dict[str, Any] = {**given, **(self.extra or {})}
 
     @property
     def factors(self) -> dict[str, str]:
@@ -370,15 +370,6 @@ class ChatService(ChatModel):
 
     def __repr__(self) -> str:
         return f"ChatService({self.base_url!r}, {self.model!r})"
-
-
-def _fields(extra: Mapping[str, Any], **own: Any) -> dict[str, Any]:
-    """Return the part of a request that is the same in every trial."""
-    given = {name: value for name, value in own.items() if value is not None}
-    for name in extra:
-        if name in given or name in _OWN_FIELDS:
-            raise InvalidArgument("extra", name, "not repeat a field that is set elsewhere")
-    return {**given, **extra}
 
 
 def _document(answer: http_endpoint.Answer) -> Mapping[str, Any]:
