@@ -370,9 +370,10 @@ class ExperimentState:
         self, reach: Reach, rule: model.AbortRule, unreached: str
     ) -> tuple[model.StopReason, str] | None:
         """Return why the run should stop, with the words for trials that were `unreached`."""
-        dead_end = self._find_dead_end(reach, rule)
-        why = None if dead_end else self._find_excess(rule, unreached)
-        return dead_end if why is None else (model.StopReason.ERROR_RATE, why)
+        found = self._find_dead_end(reach, rule)
+        if found is None and (why := self._find_excess(rule, unreached)):
+            return model.StopReason.ERROR_RATE, why
+        return found
 
     def _find_dead_end(
         self, reach: Reach, rule: model.AbortRule

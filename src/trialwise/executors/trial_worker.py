@@ -99,21 +99,18 @@ class TrialWorker:
                 if ending or find_mistake(trials[-1]) is not None:
                     break
         lost, self._lost[:] = tuple(self._lost), ()
+        known = self._keeper.texts.tracebacks
+        # Each is sent once.
+        fresh = {key: text for key, text in known.items() if key not in self._sent}
+        self._sent.update(fresh)
         return jobs.BatchResult(
             trials=tuple(trials),
-            tracebacks=self._take_tracebacks(),
+            tracebacks=fresh,
             abandoned=tuple(replace(one, value=None, details={}) for one in lost),
             run_s=time.perf_counter() - began_s,
             reach=self._reach,
             **ending,
         )
-
-    def _take_tracebacks(self) -> dict[str, str]:
-        """Return the tracebacks that were not sent before."""
-        known = self._keeper.texts.tracebacks
-        fresh = {key: text for key, text in known.items() if key not in self._sent}
-        self._sent.update(fresh)
-        return fresh
 
     async def aclose(self) -> None:
         """Close the service and the checks; what goes wrong there loses no trial."""

@@ -88,7 +88,12 @@ class _Server:
         """Return what the SDK's client speaks through."""
         if self.server.url is not None:
             return self._http(self.server.url)
-        self._piped = PipedServer(self.server.command, env=self._variables(), cwd=self.server.cwd)
+        # Tool servers are often programs of others, which have no need of our keys.
+        variables = {**os.environ} if self.server.inherit_env else get_default_environment()
+        trial = self.trial
+        numbers = {"TRIALWISE_INDEX": str(trial.index), "TRIALWISE_SEED": str(trial.seed)}
+        environment = {**variables, **self.server.env, **numbers}
+        self._piped = PipedServer(self.server.command, env=environment, cwd=self.server.cwd)
         return self._piped.streams()
 
     @asynccontextmanager
@@ -111,13 +116,6 @@ class _Server:
         # Many servers refuse the stream of news that a GET asks for, which says nothing of calls.
         if response.request.method == "POST":
             self._status = response.status_code
-
-    def _variables(self) -> dict[str, str]:
-        # mcp_types.Tool servers are often programs of others, which have no need of our keys.
-        variables = {**os.environ} if self.server.inherit_env else get_default_environment()
-        trial = self.trial
-        numbers = {"TRIALWISE_INDEX": str(trial.index), "TRIALWISE_SEED": str(trial.seed)}
-        return {**variables, **self.server.env, **numbers}
 
     def is_lost(self, code: int) -> bool:
         """Return whether an error means that the server is gone, and not that a tool failed."""

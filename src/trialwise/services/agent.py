@@ -277,7 +277,8 @@ class Session:
             self._asked = None
             calls = self._take(reply)
             if not calls:
-                ended = _ending(reply)
+                spoken = "answer" if reply.value.strip() else "no-answer"
+                ended = "refusal" if reply.details.get("refusal") else spoken
                 break
             is_last = turn + 1 == self._model.max_turns
             returned = await self._work(calls, toolbox, is_last=is_last)
@@ -401,13 +402,6 @@ def _echo(message: Mapping[str, Any]) -> dict[str, Any]:
         for place, call in enumerate(message["tool_calls"])
     ]
     return {"content": None, **told, "role": "assistant", "tool_calls": calls}
-
-
-def _ending(reply: Reply) -> str:
-    """Return how a session ends whose model calls nothing any more."""
-    if reply.details.get("refusal"):
-        return "refusal"
-    return "answer" if reply.value.strip() else "no-answer"
 
 
 def _round_times(call: ToolCall) -> ToolCall:

@@ -327,9 +327,10 @@ class HttpService(EndpointService, ReportingService):
         EndpointService.__post_init__(self)
         ReportingService.__post_init__(self)
         self.url = check_url("url", self.url)
-        if not isinstance(self.method, str) or not self.method.isalpha():
-            raise InvalidArgument("method", self.method, "be an HTTP method such as 'POST'")
-        self.method = self.method.upper()
+        method: object = self.method
+        if not isinstance(method, str) or not method.isalpha():
+            raise InvalidArgument("method", method, "be an HTTP method such as 'POST'")
+        self.method = method.upper()
         self.headers = service_factors.check_headers(self.headers or {})
         service_factors.check_set("url", [self.url], self.environment)
         service_factors.check_set("headers", self.headers.values(), self.environment)

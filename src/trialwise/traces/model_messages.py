@@ -169,7 +169,8 @@ def _read_blocks(building: Building, message: TraceFields) -> None:
         elif _is_result(block.get("type")):
             _read_block_result(building, block)
     # A reply may call tools and speak after them.
-    if role == "assistant" and spoken and _speaks_last(blocks):
+    places = [place for place, kind in enumerate(kinds) if _is_block(kind)]
+    if role == "assistant" and spoken and places and "text" in kinds[places[-1] :]:
         building.answer(spoken)
 
 
@@ -190,12 +191,6 @@ def _is_block(kind: object) -> bool:
 
 def _is_result(kind: object) -> bool:
     return isinstance(kind, str) and kind.endswith("tool_result")
-
-
-def _speaks_last(blocks: Sequence[TraceFields]) -> bool:
-    kinds = [block.get("type") for block in blocks]
-    calls = [place for place, kind in enumerate(kinds) if _is_block(kind)]
-    return bool(calls) and "text" in kinds[calls[-1] :]
 
 
 # --- Items of the Responses API -------------------------------------------------------------------

@@ -162,7 +162,8 @@ class Building:
                 self.doubt(f"a part of a message has the unknown field {named[0]!r}")
             if isinstance(kind, str) and kind in PLAIN_PARTS:
                 continue
-            if isinstance(part, Mapping) and kind is None and not _structured(part):
+            is_plain = isinstance(part, Mapping) and kind is None and "text" in part
+            if is_plain and not any(map(_holds_something, part.values())):
                 continue  # `{"text": "…"}`
             self.doubt(
                 f"a message has a part of the unknown type {kind!r}"
@@ -269,10 +270,6 @@ class Building:
     def _see(self, at: float | None) -> None:
         if at is not None:
             self._first, self._last = min(self._first, at), max(self._last, at)
-
-
-def _structured(part: Mapping[str, Any]) -> bool:
-    return "text" not in part or any(_holds_something(value) for value in part.values())
 
 
 def names_call(name: object, value: object) -> bool:

@@ -278,9 +278,12 @@ def read_traces(data: Any, format: str | None = None) -> tuple[Trace, ...]:  # n
         kind = TraceFormat(format)
     else:
         raise InvalidArgument("format", format, f"be one of {', '.join(TraceFormat)}")
-    if kind is TraceFormat.ENVELOPE:
-        return tuple(_envelopes(document))
-    return tuple(_find_function(kind, "read")(document))
+    if kind is not TraceFormat.ENVELOPE:
+        return tuple(_find_function(kind, "read")(document))
+    members = document if isinstance(document, list) else [document]
+    if not members or not all(isinstance(one, Mapping) for one in members):
+        raise TraceError("an envelope is an object with `tool_calls` and `conversation`")
+    return tuple(_add_answer(Trace.from_dict(one)) for one in members)
 
 
 def _find_function(kind: TraceFormat, name: str) -> Callable[[Any], Any]:
@@ -318,13 +321,6 @@ def _detect_format(document: Any) -> TraceFormat:
     raise TraceError(
         f"the format of the trace is not recognised; name it, as one of {', '.join(TraceFormat)}"
     )
-
-
-def _envelopes(document: Any) -> list[Trace]:
-    members = document if isinstance(document, list) else [document]
-    if not members or not all(isinstance(one, Mapping) for one in members):
-        raise TraceError("an envelope is an object with `tool_calls` and `conversation`")
-    return [_add_answer(Trace.from_dict(one)) for one in members]
 
 
 def _add_answer(trace: Trace) -> Trace:

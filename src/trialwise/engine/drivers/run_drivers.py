@@ -262,7 +262,8 @@ class AsyncRun:
         """Start trials, wait for them and count them, until there is nothing left to do."""
         state, interrupted = self._state, self._interrupted
         monotonic, began_s = self._clock.monotonic, state.meter.began_s
-        while not self._has_let_go:
+        # A trial that starts when the workers are cancelled would be lost with them.
+        while self._scope is None or not self._scope.cancel_called:
             # A function that runs in place gives the watching task no turn, however long it takes.
             if interrupted is not None and interrupted.is_set():
                 self._interrupt()
@@ -303,7 +304,10 @@ class AsyncRun:
         self._rest_s = min(self._rest_s, arm.ledger.due_s)
         self._note(start, trial if counts else None)
         if self._scope is not None:
-            self._tell_others()
+            # The other workers must know that a trial was counted.
+            if self._state.lets_go:
+                self._let_go()
+            self._tell_change()
 
     def _note(self, start: TrialStart, trial: model.Trial | None) -> None:
         """Note in a comparison what came of a trial; None where it does not count."""
@@ -313,12 +317,6 @@ class AsyncRun:
                 self._watch(start.arm, self._state.meter)
 
     # --- Between two trials ----------------------------------------------------------------------
-
-    def _tell_others(self) -> None:
-        """Let the other workers know that a trial was counted."""
-        if self._state.lets_go:
-            self._let_go()
-        self._tell_change()
 
     async def _rest(self, now: float) -> None:
         """Do what is due between two trials: a sync, and a turn for everything else."""
@@ -341,11 +339,6 @@ class AsyncRun:
         """Cancel what is in flight: no result of it is needed."""
         if self._scope is not None:
             self._scope.cancel()
-
-    @property
-    def _has_let_go(self) -> bool:
-        """Whether the workers are cancelled: a trial that starts now would be lost with them."""
-        return self._scope is not None and self._scope.cancel_called
 
     async def _wait_for_change(self) -> None:
         if self._change is None:
