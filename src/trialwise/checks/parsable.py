@@ -183,14 +183,13 @@ def check_path(argument: str, path: object) -> None:
 
 def select(path: str, document: Any) -> list[tuple[str, Any]]:
     """Select the values a path selects, each with its normalised place."""
-    # Only a filter takes longer than the document is long.
+    # Only a filter takes longer than the document is long: one within another compares every value
+    # with every other.
     if "?" in path:
-        # A filter within a filter compares every value with every other.
-        nodes, problem = call_limited(
-            select_nodes, path, document, check=label(path), subject="one reply"
-        )
+        found = call_limited(select_nodes, path, document, check=label(path), subject="one reply")
     else:
-        nodes, problem = select_nodes(path, document)
+        found = select_nodes(path, document)
+    nodes, problem = found
     if problem:
         raise Unreadable(f"{label(path)} cannot be applied to the reply: {problem}")
     if len(nodes) > _MAX_SELECTED:
@@ -290,15 +289,11 @@ class Parses(Check, spelling="parses"):
 
     def _examine_object(self, reply: Reply) -> CheckResult:
         """What is not a text may be a JSON value or a number; it is no document."""
-        if self.format == "number":
-            reply_reading.number_of(reply)
-        elif self.format == "json":
-            reply_reading.json_of(reply)
-        else:
-            kind = type(reply.value).__name__
-            raise Unreadable(
-                f"the reply is not text but of type {kind}", check_base.shown(reply.value)
-            )
+        readers = {"number": reply_reading.number_of, "json": reply_reading.json_of}
+        if self.format not in readers:
+            why = f"the reply is not text but of type {type(reply.value).__name__}"
+            raise Unreadable(why, check_base.shown(reply.value))
+        readers[self.format](reply)
         return CheckResult.ok()
 
 

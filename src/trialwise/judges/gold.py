@@ -82,8 +82,8 @@ class _Unit:
             entry: The entry, or what is wrong with its line.
             number: Its place, which names it where it does not name itself.
         """
-        if isinstance(entry, _BrokenLine):
-            raise _Wrong(f" {entry}")
+        if isinstance(entry, _Wrong):
+            raise entry
         needed = [one.name for one in fields(cls) if one.default is MISSING and one.name != "id"]
         if not isinstance(entry, dict):
             *names, last = (f"`{name}`" for name in needed)
@@ -300,7 +300,14 @@ def _read_entries(path: Path, example: str) -> tuple[Any, list[tuple[str, Any]]]
         raise GoldSetError(f"{path}: the gold set cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise GoldSetError(f"{path}: the gold set is not UTF-8 (byte {error.start})") from None
-    return _from_lines(text) if path.suffix == ".jsonl" else _from_document(path, text, example)
+    if path.suffix == ".jsonl":
+        return _from_lines(text)
+    document = _document(path, text, example)
+    listed = document.get("entries") or []
+    if not isinstance(listed, list):
+        raise GoldSetError(f"{path}: `entries` must be a list; {example}")
+    entries = [(f"entry {place}", one) for place, one in enumerate(listed, 1)]
+    return document.get("provenance"), entries
 
 
 def _from_lines(text: str) -> tuple[Any, list[tuple[str, Any]]]:
@@ -313,32 +320,16 @@ def _from_lines(text: str) -> tuple[Any, list[tuple[str, Any]]]:
         try:
             value = json.loads(line)
         except json.JSONDecodeError as error:
-            value = _BrokenLine(f"is not JSON: {error.msg} in column {error.colno}")
+            value = _Wrong(f" is not JSON: {error.msg} in column {error.colno}")
         except ValueError:
-            value = _BrokenLine("is not JSON: it holds a number of thousands of digits")
+            value = _Wrong(" is not JSON: it holds a number of thousands of digits")
         except RecursionError:
-            value = _BrokenLine("is not JSON: it nests too deeply")
+            value = _Wrong(" is not JSON: it nests too deeply")
         if isinstance(value, dict) and set(value) == {"provenance"}:
             provenance = value["provenance"]
         else:
             entries.append((f"line {number}", value))
     return provenance, entries
-
-
-def _from_document(path: Path, text: str, example: str) -> tuple[Any, list[tuple[str, Any]]]:
-    document = _document(path, text, example)
-    listed = document.get("entries") or []
-    if not isinstance(listed, list):
-        raise GoldSetError(f"{path}: `entries` must be a list; {example}")
-    return document.get("provenance"), [
-        (f"entry {place}", one) for place, one in enumerate(listed, 1)
-    ]
-
-
-class _BrokenLine(str):
-    """What is wrong with a line that is not JSON."""
-
-    __slots__ = ()
 
 
 def _document(path: Path, text: str, example: str) -> Mapping[str, Any]:

@@ -142,7 +142,12 @@ class CallableService:
             if is_unasked(error):
                 raise RuntimeError("the service cancelled itself") from error
             if _is_of_other_loop(error):
-                raise _refuse_other_loop(error) from error
+                message = (
+                    f"the service uses a client of another event loop ({type(error).__name__}: "
+                    f"{error}). Inside a running loop write `await tw.arun(...)`; otherwise open "
+                    "the client in the service"
+                )
+                raise ServiceError(message, ErrorClass.INFRASTRUCTURE, stops_run=True) from error
             raise
         # To the nanosecond, since the clock tells no more.
         # A clock that somebody passes in may go back, and no call takes less than no time.
@@ -277,15 +282,6 @@ def _known(parameter: inspect.Parameter) -> str | None:
     if is_context or parameter.name == "trial":
         return "trial"
     return parameter.name if parameter.name in _FIELDS else None
-
-
-def _refuse_other_loop(error: BaseException) -> ServiceError:
-    message = (
-        f"the service uses a client of another event loop ({type(error).__name__}: {error}). "
-        "Inside a running loop write `await tw.arun(...)`; otherwise open the client in the "
-        "service"
-    )
-    return ServiceError(message, ErrorClass.INFRASTRUCTURE, stops_run=True)
 
 
 def _is_of_other_loop(error: BaseException | None) -> bool:
