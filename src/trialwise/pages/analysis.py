@@ -123,6 +123,7 @@ def list_closing_sections(verdict: Verdict) -> Iterator[Section]:
 
 
 def _list_composite(verdict: Verdict) -> Rows:
+    # A reader of FAIL asks first which part it was: the worst decision is that of the whole.
     named = ", ".join(trigger.name for trigger in verdict.triggers)
     decided = str(verdict.decision) if verdict.decision else "none: the design was refused"
     found = verdict.findings
@@ -231,6 +232,7 @@ def _list_spending(verdict: Verdict) -> Rows:
 
 
 def _list_sampling(one: ExperimentSummary) -> Rows:
+    # How often each input was asked decides whether its trials may count as independent.
     repeated = ", ".join(f"{n} tried {times} ×" for times, n in one.repetitions.items())
     return [
         ("Sampling", f"{one.identifier} {one.version}".strip()),
@@ -259,6 +261,7 @@ def _list_horizon(verdict: Verdict) -> Rows:
     for meaning, total in _sum_levels(verdict):
         nominal = f"H·Σα = {verdict.horizon * total:.6g} {meaning}"
         rows.append(("Nominal, over the horizon", nominal))
+    # The horizon counts runs against one state of the reference: a new epoch begins a new one.
     baselines = [one.threshold.baseline for one in verdict.findings]
     epochs = {one.epoch for one in baselines if one is not None}
     return [*rows, ("Reference-state epoch", ", ".join(map(str, sorted(epochs))))]

@@ -33,6 +33,7 @@ def list_criterion_sections(finding: Finding, verdict: Verdict) -> Iterator[Sect
     What only its procedure can say comes from the procedure's `explain`: the question first, then
     what the criterion is held against and the numbers of its rule.
     """
+    # The question stands before the data: a reader has to see that it was not chosen after them.
     question, *explained = procedure_of(finding).explain(finding)
     described = Facts(pairs=tuple(_describe_sampling(finding, verdict)))
     yield replace(question, blocks=(*question.blocks, described))
@@ -205,6 +206,7 @@ def _list_diagnostics(found: Diagnostics) -> explanations.Rows:
     if first is not None and second is not None:
         halves = f"{first:.3f} and {second:.3f}{_add_p('Fisher', found.drift_p)}"
         rows.append(("Rate of the two halves", halves))
+    # Trials whose reply could not be judged at all: a high rate of the others says little then.
     if found.untestable_share is not None:
         rows.append(("Untestable share", f"{found.untestable_share:.3f}"))
     rows += (("Warning", warning) for warning in found.warnings)

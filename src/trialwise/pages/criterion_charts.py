@@ -154,6 +154,7 @@ def find_bounds(limits: Limits) -> Bounds | None:
     """
     if limits.design is not None:
         return Bounds(cap=limits.cap, accept=limits.design.accept, reject=limits.design.reject)
+    # Without a cutoff, such as for an estimator's bound, no count of failures decides by itself.
     cutoff = limits.cutoff
     if cutoff is None:
         return None
@@ -202,6 +203,7 @@ def list_chances(record: RunRecord, finding: Finding) -> list[Chance]:
     if found.at is None:
         return []
     rates = _spread_rates(_list_references(finding), _count_points(plan.limits))
+    # Computed by the same rule that decided, so that the curve and the verdict cannot differ.
     chances = map(found.foresee, rates)
     # Where nothing ends a run early, it takes all of its trials.
     most = float(plan.limits.cap)

@@ -143,6 +143,7 @@ def build_strips(record: RunRecord) -> Strips | None:
     """Build the chart, or None where no trial gave a rate."""
     findings = record.verdict.findings
     usual = facts.find_usual_level(record.verdict)
+    # One scale for all: two rates can be compared by eye only where a point means the same.
     rows = [row for finding in findings for row in _list_rows(record, finding, usual)]
     if not rows:
         return None
@@ -229,6 +230,7 @@ def _list_rows(record: RunRecord, finding: Finding, usual: str) -> Iterator[Stri
     found = [(part, _make_row(record, part, usual)) for part in finding.by_input]
     drawn = [(part, one) for part, one in found if one is not None]
     drawn.sort(key=lambda pair: (_ORDER.index(pair[0].decision), pair[1].strip.value))
+    # The worst are drawn: a page that drew the best of many inputs would hide what failed.
     for part, one in drawn[:MOST_INPUTS]:
         yield one
         # The correction that leaves it open, or else either: two lines for each input suffice.

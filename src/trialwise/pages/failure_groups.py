@@ -130,6 +130,7 @@ def group_failures(
                 continue
             explanation = result.explanation or trial.error
             parts = (result.reason.value, trial.error_class.value, outcome.postcondition or "")
+            # Two order numbers in one message are one failure to whoever has to repair it.
             key = (*parts, _VARIABLE.sub("", explanation))
             # Explanations are texts of services and judges: no two of them need be alike.
             if len(counts) >= _MOST_GROUPS and key not in counts:

@@ -56,6 +56,7 @@ def read_fields(one: object, *names: str, **renamed: str) -> dict[str, Any]:
 
 def name_finding(finding: Finding) -> str:
     """Name a criterion, or one of its inputs."""
+    # Names are what reports are compared by from run to run: an input keeps its criterion's.
     one = finding.input_id
     return finding.criterion if one is None else f"{finding.criterion} [{one}]"
 
@@ -145,6 +146,7 @@ def list_latency_marks(finding: LatencyFinding, verdict: Verdict) -> Sequence[st
     # The exact rule for a limit answers for few trials itself; percentiles do not (§12.5.4).
     answers = isinstance(finding.evidence, LatencyLimitDecision) and finding.rule != "wilson"
     decided = finding.decision in (Decision.PASS, Decision.FAIL)
+    # The emission minimum is stated for these percentiles only (§12.5.2).
     known = decided and not answers and finding.percentile in SUPPORTED_PERCENTILES
     if known and finding.trials < emission_minimum(finding.percentile):
         marks.append("indicative")
@@ -305,6 +307,7 @@ def write_difference(finding: Finding) -> str:
     if found is None:
         return ""
     level = "" if found.confidence is None else f" ({numbers.as_percent(found.confidence)})"
+    # A FAIL shows a loss, so that its bound is the least loss; a PASS leaves the largest one open.
     if finding.decision is Decision.FAIL:
         least = numbers.floor_points(-found.high)
         return f"at least {least:.1f} points worse{level}" if least else f"worse{level}"

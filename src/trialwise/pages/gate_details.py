@@ -63,6 +63,7 @@ def build_gate(
     """
     # Without a limit nothing was asked, so that neither PASS nor FAIL would be true.
     word = gate.decision.value if gate.decision else "REPORTED"
+    # A gate has no error rate: what it does not show stands beside it, not in an appendix.
     notes = (*GATES.explain(gate), *gate.caveats)
     return blocks.Section(
         heading=gate.gate,
@@ -177,6 +178,7 @@ def _list_reliability(
         words=(0, 4),
         notes=_count_rest(len(worst)),
     )
+    # Both are named: the source document sizes by Wald's width, which is too small near 0 and 1.
     advice = evidence.recommendation
     if advice is not None:
         wald = "undefined" if isinstance(advice.wald, Undefined) else f"{advice.wald:,}"

@@ -211,6 +211,7 @@ def list_input_passes(
         gate: The block.
         only_telling: Whether only the k that says most is wanted.
     """
+    # Intervals of every k of every input would be computed for rows that nobody reads.
     inputs, wanted = gate.evidence.worst_inputs, gate.evidence.ks
     if only_telling:
         telling = pick_telling_k(wanted, min((one.trials for one in inputs), default=0))
@@ -272,6 +273,7 @@ def build_passes_table(gate: GateFinding) -> Table | None:
 def describe_passes(trials: int, passed: int) -> list[Mapping[str, float]]:
     """Describe pass@k and pass^k of an input for programs; nothing for a single trial."""
     found: list[Mapping[str, float]] = []
+    # Of a single trial every k is 1, and both figures are its outcome.
     for k in usual_ks(trials) if trials > 1 else ():
         row: dict[str, float] = {"k": k}
         for name, _, value, interval in _list_figures(compute_passes(trials, passed, k, 0.95)):

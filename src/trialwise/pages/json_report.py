@@ -66,6 +66,7 @@ def read_report_schema() -> dict[str, Any]:
 
 
 def _run(record: RunRecord, location: str | None) -> dict[str, Any]:
+    # The same lines as every other report: a program and a person must read one result.
     run, verdict, latency = describe_run(record), record.verdict, summarize_latencies(record)
     return {
         **read_fields(run, "contract", "run_id"),
@@ -181,6 +182,7 @@ def _list_trials(record: RunRecord) -> Iterator[dict[str, Any]]:
     repetitions: dict[tuple[str, str], int] = {}
     for trial in record.trials:
         place = trial.experiment, trial.input_id
+        # Counted in the order of inputs, which is the order in which trials count.
         repetitions[place] = repetitions.get(place, 0) + 1
         yield {
             "type": "trial",

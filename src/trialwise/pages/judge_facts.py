@@ -72,6 +72,7 @@ def describe_corrections(finding: Finding) -> Iterator[str]:
         return
     made = list_corrections(finding)
     rates = [f"{_as_corrected(one)} ({CORRECTION_NAMES[one.correction]})" for one in made]
+    # The number of labels comes with the rates, as no correction is better than its labels.
     yield f"corrected by {as_count(labels.labels, 'label')}: {' and '.join(rates)}"
     if missing := name_missing(finding):
         yield f"missing: {missing}"

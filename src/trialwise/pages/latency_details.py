@@ -190,6 +190,7 @@ def _list_hits(ordered: Sequence[float]) -> tuple[charts.Hit, ...]:
 
 def _list_percentiles(ordered: Sequence[float]) -> tuple[tuple[str, ...], ...]:
     summary = latency_summary(ordered)
+    # Percentiles that the number of latencies cannot support are shown with that reason (§12.5.2).
     levels = {"50 %": summary.p50, "90 %": summary.p90, "95 %": summary.p95, "99 %": summary.p99}
     levels |= {"all": summary.maximum, "mean": summary.mean}
     return tuple((name, _write_seconds(value)) for name, value in levels.items())
@@ -262,6 +263,7 @@ def _write_computed(value: float | None, rest: str) -> str:
 
 
 def _explain_limit(evidence: LatencyLimitDecision) -> Rows:
+    # Y of n latencies within the limit: whether that shows the percentile is a binomial test.
     needed = "no count would do" if evidence.y_min is None else f"{evidence.y_min} needed"
     counts = f"{evidence.within} of {evidence.trials}, {needed}"
     lower = evidence.clopper_pearson_lower

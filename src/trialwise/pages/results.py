@@ -244,6 +244,7 @@ def _count_smoke(runs: Sequence[results.RunResults]) -> int:
 def _list_spending(spent: Spending, verdicts: Sequence[Verdict]) -> Iterator[str]:
     found = (one for verdict in verdicts for one in verdict.findings)
     most = max((one.all_trials.trials for one in found), default=0)
+    # Verdicts without their run have no spending, and each criterion has counted its own trials.
     yield numbers.as_count(spent.trials or most, "trial")
     # Tokens stay out: they are paid for, and the line has no room for both.
     for term, value in suite_totals.list_spent(spent):
@@ -256,6 +257,7 @@ def list_attention(verdict: Verdict) -> list[str]:
 
     A note that concerns several criteria is given once, with their names.
     """
+    # A guardrail about the baseline says the same of every criterion that is held to it.
     named: dict[str, list[str]] = {}
     for name, note in _list_notes(verdict):
         names = named.setdefault(note.strip(), [])

@@ -104,6 +104,7 @@ def tabulate_lines(
                 line.why,
             )
         )
+    # Counted, since a table that ends without a word looks complete.
     left = len(lines) - len(rows)
     start = ("criterion", "verdict", "rate", f"{run.level} interval".strip())
     picture = ("",) if strips else ()
@@ -187,5 +188,6 @@ def _build_basis(suite: results.SuiteResults) -> blocks.Details:
         where = f", kept in {run.location}" if run.location else ""
         pairs.append((run.contract, f"run {run.run_id}, seed {run.seed}{where}"))
     bounds = (blocks.Items(items=suite.bounds),) if suite.bounds else ()
+    # Run and seed are all that a stranger needs to repeat the run, so that every report has them.
     facts = blocks.Facts(pairs=tuple(pairs))
     return blocks.Details(summary="Runs and error rates", blocks=(facts, *bounds))

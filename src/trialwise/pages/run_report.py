@@ -42,6 +42,7 @@ def build_costs_section(record: RunRecord) -> blocks.Section | None:
 
 def _list_sums(record: RunRecord) -> Iterator[tuple[str, str]]:
     spent, trials = record.verdict.spending, record.trials
+    # Cost per success is what a user pays for an answer that can be used.
     passed = len(trials) - trials.failures
     retries = spent.attempts - spent.trials
     yield "trials", f"{len(trials):,}" + (f", {retries:,} retries" if retries > 0 else "")
@@ -177,6 +178,7 @@ def build_report(
     Raises:
         InvalidArgument: There is no record: what was not run is never PASS.
     """
+    # A page without a run could be taken for one without a failure.
     records = suite_totals.require_runs((record,) if isinstance(record, RunRecord) else record)
     if len(records) == 1:
         return _build_run(records[0], title or _pick_name(records[0]), Room())

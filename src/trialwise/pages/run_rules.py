@@ -54,6 +54,7 @@ def render_rules(plan: Plan, *, expense: Expense | None = None, width: int = _WI
 
 def _list_rules(plan: Plan) -> Iterator[tuple[int, str]]:
     """List the sentences about a plan, each with how deep it stands."""
+    # Whom it will speak of comes first: no number of trials widens a claim about fixed inputs.
     inputs = sum(len(one.input_ids) for one in plan.experiments)
     yield 1, f"This is {plan.claim.about(inputs)}."
     for one in chances.forecast(plan):

@@ -45,6 +45,7 @@ def build_trials_page(record: RunRecord, *, limit: int | None, failing: bool) ->
         failing: Whether only failures are.
     """
     trials = choose_trials(record, limit=limit, failing=failing)
+    # How many failed is of the whole run, also where only the first of them are shown.
     failed, all_trials = record.trials.failures, as_count(len(record.trials), "trial")
     said = f"{failed} of {all_trials} failed"
     if failing and len(trials) < failed:

@@ -52,6 +52,7 @@ def pick_exit_code(verdicts: Sequence[Verdict]) -> int:
         # What a shell reports of a process that Ctrl-C ended: 128 + SIGINT.
         return 130
     codes = {Status.PASS: 0, Status.FAIL: 1, Status.REFUSED: 2, Status.INCONCLUSIVE: 3}
+    # 0 to 3 are promised in docs/compatibility.md: CI scripts branch on them.
     code = codes[pick_suite_status(verdicts)]
     if code != codes[Status.INCONCLUSIVE]:
         return code
@@ -103,6 +104,7 @@ def list_error_sentences(envelopes: Sequence[chances.ErrorBound]) -> list[str]:
 def bound_suite_errors(verdicts: Iterable[Verdict]) -> tuple[chances.ErrorBound, ...]:
     """Return how often all contracts together are wrong, by the decision that is wrong."""
     decided = list(verdicts)
+    # The two errors are never added up: a suite cannot be wrong in both ways at once (§7.3).
     bounds = (chances.bound_verdicts(decided, wrong) for wrong in _WRONG)
     return tuple(filter(None, bounds))
 

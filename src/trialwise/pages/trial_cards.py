@@ -276,6 +276,7 @@ def build_trial_card(
         why: Why it is the worst trace of the run, which is unfolded; empty for the others.
     """
     session = build_timeline(trial, extent)
+    # A passing card says nothing of its criteria: there is nothing to look for.
     failed = [outcome for outcome in trial.outcomes if not outcome.passed]
     reasons = dict.fromkeys(str(outcome.result.reason) for outcome in failed)
     badges = [blocks.Badge(word=_shorten(one.criterion), tone="fail") for one in failed]

@@ -174,6 +174,7 @@ def _list_passing(
         places = (one for one in table.answered() if not table.fails[one] and one != worst)
         answered.append((table, array("I", places)))
     total = sum(len(places) for _, places in answered)
+    # Spread over the run: the first few may all be of one input, or of a service just started.
     shown = min(PASSING, total)
     spread = (_pick_trial(answered, k * total // shown) for k in range(shown))
     chosen = _fit_cards(spread, draw, shown, size)

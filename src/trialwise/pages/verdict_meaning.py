@@ -294,6 +294,7 @@ def _list_error_blocks(record: RunRecord) -> Iterator[blocks.Block]:
     """List the error rates in a table, with those over all criteria; nothing if there are none."""
     found = (one for one in record.verdict.findings if one.alpha is not None and one.decision)
     known = ((one, characterize(one.plan, record.plan.intent_of(one.plan))) for one in found)
+    # A level says what was allowed and the rule what it does: counts are whole, so they differ.
     rates = [(one, error) for one, characteristic in known for error in characteristic.errors]
     if not rates:
         return

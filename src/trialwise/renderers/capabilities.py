@@ -89,6 +89,7 @@ def read_capabilities(stream: TextIO, environ: Mapping[str, str] | None = None) 
     obeys = os.name != "nt" or bool(variables.get("WT_SESSION") or variables.get("TERM"))
     terminal = _is_terminal(stream) and variables.get("TERM") != "dumb" and obeys
     width, height = read_size(stream) or (_columns(variables), ROWS)
+    # The log of a CI job is no terminal to whoever reads it later, whatever the job was given.
     live, colour = terminal and not _is_set(variables, "CI"), _colour(variables, terminal)
     shows = _shows_unicode(stream)
     return Capabilities(live=live, colour=colour, unicode=shows, width=width, height=height)

@@ -203,6 +203,7 @@ def _sequence(key: str, items: list[str]) -> Iterator[str]:
 def _group(group: results.FailureGroup) -> str:
     fields = {"count": "count", "what": "title", "explanation": "explanation"}
     fields |= {"evidence": "evidence", "input": "input_id", "trial": "trial", "seed": "seed"}
+    # In flow style, a line for each group: the block stays as long as there are reasons.
     values = {name: getattr(group, field) for name, field in fields.items()}
     values |= {key: text for key, text in group.exchange if key in ("expected", "reply")}
     if group.asked:
@@ -263,6 +264,7 @@ def _element(tag: str, text: str = "", **attributes: object) -> ET.Element:
 
 
 def _suite(run: results.RunResults) -> ET.Element:
+    # Only what breaks the verdict counts as failed: CI servers turn any failure into a red build.
     red = [line for line in run.results if line.is_red]
     failures = sum(line.status is results.Status.FAIL for line in red)
     tests, errors = len(run.results) + len(run.repeated), len(red) - failures

@@ -300,6 +300,7 @@ _MARKS: dict[Ink, str] = {
 
 def render_chart_characters(chart: Chart, *, unicode: bool = True) -> list[str]:
     """Render the chart as lines of at most 80 columns, heading and key included."""
+    # A terminal has no pixels: a chart is a grid of characters, and its values stand in the page.
     grid = [[" "] * COLUMNS for _ in range(ROWS)]
     _draw_areas(chart, grid, unicode)
     _draw_lines(chart, grid, unicode)

@@ -364,6 +364,7 @@ def _opening(event: ports.RunStarted) -> Iterator[str]:
     plan = event.plan
     inputs = sum(len(one.input_ids) for one in plan.experiments)
     smoke = ", smoke" if plan.intent is Intent.SMOKE else ""
+    # Seed and budget stand in the first line: of a run that is killed the log may be all there is.
     limits = numbers.list_amounts(**asdict(plan.options.budget))
     budget = "".join(f", budget {limit}" for limit in limits)
     again = f", {numbers.as_count(event.resumed, 'trial')} already run" if event.resumed else ""

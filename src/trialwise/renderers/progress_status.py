@@ -227,6 +227,7 @@ def head_line(snapshot: Snapshot, able: Capabilities) -> Line:
         facts[-1] += f" of {numbers.as_money(budget)}"
     if snapshot.in_flight:
         facts.append(f"{snapshot.in_flight} in flight")
+    # Rounded down: a bar that is full says that nothing is left to wait for.
     full = min(_BAR, _BAR * snapshot.trials // most) if most else _BAR
     bar = f"{_GAP}{able.show('█' * full + '░' * (_BAR - full))}"
     return [*_join(snapshot.plan.contract, facts, able), (bar, Style.FAINT)]

@@ -59,6 +59,7 @@ def render_cell(cell: blocks.Cell, outline: Outline) -> Markup:
 
 def render_facts(pairs: blocks.Pairs, outline: Outline, class_: str = "") -> Markup:
     """Terms with what they are; pairs without a value are left out."""
+    # An empty value would read as one that is known to be nothing.
     known = [(term, value) for term, value in pairs if value not in (None, "")]
     if not known:
         return Markup("")

@@ -34,6 +34,7 @@ def draw_shapes(chart: charts.Chart, **attributes: object) -> Markup:
         paths.append((f"{_draw_path(chart, [(mark.x, mark.y)])}h0", f"dot line-{mark.ink}"))
     shapes = [element("path", d=d, class_=kind) for d, kind in paths]
     shapes += (_draw_hit(chart, hit) for hit in chart.hits)
+    # Stretched without keeping its proportions: the words are HTML beside it and keep theirs.
     box = {"viewBox": f"0 0 {SIDE} {SIDE}", "preserveAspectRatio": "none", "focusable": "false"}
     return element("svg", *shapes, **box, **attributes)
 
