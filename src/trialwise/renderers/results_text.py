@@ -53,7 +53,9 @@ def render_results(
         folders: Where the runs are kept; a path is never shortened.
     """
     page = _Page(capabilities or Capabilities())
-    lines = [*page.draw_headlines(suite.runs), *page.draw_lines(suite.runs)]
+    # What could not be measured stands above everything else.
+    lines = [line for run in suite.runs if run.headline for line in page.fill(run.headline)]
+    lines += page.draw_lines(suite.runs)
     lines += [*page.draw_outcome(suite, folders), *page.draw_failures(suite)]
     return "\n".join([*lines, *page.draw_notes(suite)]) + "\n"
 
@@ -68,10 +70,6 @@ class _Page(TextWriter):
     """The lines of a summary, measured and painted for one stream."""
 
     # --- Criteria -----------------------------------------------------------------------------
-
-    def draw_headlines(self, runs: Sequence[results.RunResults]) -> list[str]:
-        """Draw what could not be measured, above everything else."""
-        return [line for run in runs if run.headline for line in self.fill(run.headline)]
 
     def draw_lines(self, runs: Sequence[results.RunResults]) -> list[str]:
         """Draw every contract's heading and lines, in one alignment."""
