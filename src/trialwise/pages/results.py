@@ -193,23 +193,12 @@ def _sum_up(runs: Sequence[results.RunResults]) -> str:
         statuses = [line.status for line in deciding]
         only_criteria = all(line.kind is results.LineKind.CRITERION for line in deciding)
         nouns = ("criterion", "criteria") if only_criteria else ("requirement", "requirements")
-    said, smoke = count_statuses(statuses, *nouns), _count_smoke(runs)
-    is_passed = all(one is results.Status.PASS for one in statuses)
-    marked = f", {smoke} by a smoke check, which is not evidence" if smoke and is_passed else ""
-    return f"{said}{marked}"
-
-
-def count_statuses(statuses: Sequence[results.Status], *nouns: str) -> str:
-    """Say how many of several did not pass, or that all passed.
-
-    Args:
-        statuses: What became of each.
-        nouns: What they are, one and several of them.
-    """
     found = (one for one in _NOT_PASSED if one[0] in statuses)
     counts = [(statuses.count(status), word, verbs) for status, word, verbs in found]
     if not counts:
-        return f"{numbers.as_all(len(statuses), *nouns)} passed"
+        smoke = _count_smoke(runs)
+        marked = f", {smoke} by a smoke check, which is not evidence" if smoke else ""
+        return f"{numbers.as_all(len(statuses), *nouns)} passed{marked}"
     (count, word, verbs), *rest = counts
     if count == len(statuses):
         return f"{numbers.as_all(count, *nouns)} {verbs[count > 1]}{word}"
@@ -246,10 +235,14 @@ def _list_spending(spent: Spending, verdicts: Sequence[Verdict]) -> Iterator[str
     most = max((one.all_trials.trials for one in found), default=0)
     # Verdicts without their run have no spending, and each criterion has counted its own trials.
     yield numbers.as_count(spent.trials or most, "trial")
-    # Tokens stay out: they are paid for, and the line has no room for both.
-    for term, value in suite_totals.list_spent(spent):
-        if value is not None and term != "tokens":
-            yield f"{value} {term.removeprefix('cost of ')}" if " of " in term else value
+    if spent.seconds > 0:
+        yield numbers.as_duration(spent.seconds)
+    if spent.usd is not None:
+        yield numbers.as_money(spent.usd)
+    if spent.setup_usd:
+        yield f"{numbers.as_money(spent.setup_usd)} setup"
+    if spent.judging_usd:
+        yield f"{numbers.as_money(spent.judging_usd)} judges"
 
 
 def list_attention(verdict: Verdict) -> list[str]:

@@ -13,11 +13,11 @@ from trialwise.documents.charts import Chart, Line, Unit, chart_lines, thin_out
 from trialwise.documents.printable import estimate_size
 from trialwise.documents.results import LineKind
 from trialwise.model.run import RunRecord
-from trialwise.model.verdict import Verdict
+from trialwise.model.verdict import Decision, Verdict
 from trialwise.pages import analysis, criterion_details, suite_totals, verdict_meaning
 from trialwise.pages.gate_details import build_gates_section
 from trialwise.pages.latency_details import build_latency_section
-from trialwise.pages.results import count_statuses, describe_run, describe_suite
+from trialwise.pages.results import describe_run, describe_suite
 from trialwise.pages.results_page import build_attention, list_failures, tabulate_lines
 from trialwise.pages.trial_sections import build_inputs_section, build_trials_section
 
@@ -305,10 +305,17 @@ def build_report_card(records: Sequence[RunRecord]) -> blocks.Document:
 
 
 def _write_lead(records: Sequence[RunRecord]) -> str:
-    """Count the contracts that did not pass; the table below names them."""
-    statuses = [suite_totals.pick_status(one.verdict.decision) for one in records]
-    said = count_statuses(statuses, "contract", "contracts")
-    return f"{said[:1].upper()}{said[1:]}."
+    """Name the contracts that did not pass, the worst first."""
+    words = {
+        Decision.FAIL: "failed",
+        None: "were refused",
+        Decision.INCONCLUSIVE: "could not be decided",
+    }
+    of, left = numbers.as_count(len(records), "contract"), []
+    for decision, word in words.items():
+        names = [_pick_name(one) for one in records if one.verdict.decision is decision]
+        left += [f"{len(names)} of {of} {word}: {numbers.join_few(names)}."] if names else []
+    return " ".join(left) or f"{numbers.as_all(len(records), 'contract').capitalize()} passed."
 
 
 def _list_contracts(records: Sequence[RunRecord], targets: Sequence[str] = ()) -> blocks.Table:
