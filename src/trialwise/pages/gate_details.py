@@ -17,6 +17,7 @@ from trialwise.pages import gate_facts
 from trialwise.pages.verdict_meaning import make_badge
 from trialwise.procedures.gates import PROCEDURE as GATES
 from trialwise.stats.result_types import Interval, Undefined
+from trialwise.stats.run_reliability import pass_at_k, pass_hat_k
 from trialwise.stats.trace_stability import SUB_SCORES
 
 #: Inputs listed; the rest is counted.
@@ -213,6 +214,14 @@ def _list_metrics(
         ("score", lambda one: f"{one.score:.3f}"),
         ("flaky", lambda one: f"{one.flakiness:.3g} %" if one.flaky else "–"),
     ]
+    # pass@k and pass^k of an input say nothing at k = 1 and k = n; elsewhere they have columns.
+    fewest = min((one.trials for one in evidence.inputs), default=0)
+    k = gate_facts.pick_telling_k(evidence.ks, fewest)
+    if k is not None:
+        columns[4:4] = [
+            (f"pass@{k}", lambda one: _write_number(pass_at_k(one.trials, one.passed, k))),
+            (f"pass^{k}", lambda one: _write_number(pass_hat_k(one.trials, one.passed, k))),
+        ]
     yield blocks.build_table(
         "Inputs", worst[:MOST], *columns, words=(0, len(columns) - 1), notes=_count_rest(len(worst))
     )

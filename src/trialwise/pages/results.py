@@ -235,14 +235,10 @@ def _list_spending(spent: Spending, verdicts: Sequence[Verdict]) -> Iterator[str
     most = max((one.all_trials.trials for one in found), default=0)
     # Verdicts without their run have no spending, and each criterion has counted its own trials.
     yield numbers.as_count(spent.trials or most, "trial")
-    if spent.seconds > 0:
-        yield numbers.as_duration(spent.seconds)
-    if spent.usd is not None:
-        yield numbers.as_money(spent.usd)
-    if spent.setup_usd:
-        yield f"{numbers.as_money(spent.setup_usd)} setup"
-    if spent.judging_usd:
-        yield f"{numbers.as_money(spent.judging_usd)} judges"
+    # Tokens stay out: they are paid for, and the line has no room for both.
+    for term, value in suite_totals.list_spent(spent):
+        if value is not None and term != "tokens":
+            yield f"{value} {term.removeprefix('cost of ')}" if " of " in term else value
 
 
 def list_attention(verdict: Verdict) -> list[str]:
