@@ -11,7 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from platform import python_version
 from shutil import which
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -19,12 +19,10 @@ from trialwise import suite as suites
 from trialwise.cli import options
 from trialwise.cli.arm_choice import check_section
 from trialwise.cli.process import ExitCode, say, say_json, say_page
+from trialwise.documents.blocks import Badge, Document, Row, Table, Tone
 from trialwise.documents.numbers import as_all, as_count
 from trialwise.documents.printable import near
 from trialwise.runtime.selecting import Selection, prepare_chosen
-
-if TYPE_CHECKING:
-    from trialwise.documents.blocks import Document, Tone
 
 
 @click.command(
@@ -182,8 +180,6 @@ def examine(file: Path | None) -> list[Check]:
 
 def build_doctor_page(checks: Sequence[Check]) -> Document:
     """Build a row for each check, with what to do below it, and a line for all of them."""
-    from trialwise.documents.blocks import Badge, Document, Row, Table
-
     rows = []
     for check in checks:
         badge = Badge(word=check.status.value, tone=_TONES[check.status])

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import click
 
@@ -18,9 +18,7 @@ from trialwise.cli.process import ExitCode, say, say_facts, say_json, say_page
 from trialwise.pages import judge_facts
 from trialwise.runtime.chosen_runs import RunChooser
 from trialwise.runtime.selecting import Selection, load
-
-if TYPE_CHECKING:
-    from trialwise.suite import SuiteContract
+from trialwise.suite import SuiteContract
 
 #: A judge, or one that prefers one of two replies, and the criterion or comparison that it is of.
 _Named: TypeAlias = "tuple[str, judges.Judge | judges.Pairwise]"

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from importlib.resources import files as list_resources
 from pathlib import Path
 from shutil import which
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -20,13 +20,11 @@ from trialwise.cli.options import FILE, FOLDER
 from trialwise.cli.process import ExitCode, say, say_json, say_page, write_file
 from trialwise.documents.printable import near
 from trialwise.errors import TrialwiseError
+from trialwise.pages.baselines import Shelf, build_baseline_page
 from trialwise.runtime.chosen_runs import find_places
+from trialwise.runtime.selecting import Selection
 from trialwise.stores.baselines import BaselineStore
 from trialwise.suite.keys import written_schema
-
-if TYPE_CHECKING:
-    from trialwise.pages.baselines import Shelf
-    from trialwise.runtime.selecting import Selection
 
 SUITE, SCHEMA = "trialwise.yaml", ".trialwise/trialwise.schema.json"
 #: Another name of a suite: with both in one folder nobody knows which is meant.
@@ -309,8 +307,6 @@ def show(name: str, store: BaselineStore, contract: str | None, as_json: bool) -
       trialwise baseline show support-agent
       trialwise baseline show baselines/support-agent/nightly.json --json
     """
-    from trialwise.pages.baselines import build_baseline_page
-
     file = Path(name)
     path, found = (file, store.load(file)) if file.is_file() else _read(store, contract).find(name)
     if as_json:
@@ -375,8 +371,6 @@ def prune(keep: int, yes: bool, store: BaselineStore, contract: str | None, as_j
 
 
 def _read(store: BaselineStore, contract: str | None) -> Shelf:
-    from trialwise.pages.baselines import Shelf
-
     return Shelf.of(store.all(contract), datetime.now(UTC))
 
 

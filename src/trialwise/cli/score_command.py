@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import click
 
@@ -16,17 +16,14 @@ from trialwise.cli.options import opt
 from trialwise.cli.process import ExitCode, ignore_gone_reader
 from trialwise.documents.numbers import as_count, as_observed
 from trialwise.documents.printable import make_visible
+from trialwise.outcomes.outcome_rows import Outcomes
+from trialwise.outcomes.outcome_trials import CriterionMetrics, Metrics, Order, gather, metrics_of
 from trialwise.runtime.chosen_runs import RunChooser
+from trialwise.runtime.reply_scoring import ScoredTraces, read_stored, score_stored, score_traces
+from trialwise.runtime.result import Result
 from trialwise.runtime.selecting import load
 from trialwise.stats.result_types import Undefined
-
-if TYPE_CHECKING:
-    from trialwise.outcomes.outcome_rows import Outcomes
-    from trialwise.outcomes.outcome_trials import CriterionMetrics, Metrics
-    from trialwise.runtime.reply_scoring import ScoredTraces
-    from trialwise.runtime.result import Result
-    from trialwise.suite.loaded_suite import Suite, SuiteContract
-
+from trialwise.suite.loaded_suite import Suite, SuiteContract
 
 _SUITE = click.Path(path_type=Path, exists=True, dir_okay=False)
 #: Options that are arguments of the same name, of `score` and of `read_outcomes`.
@@ -196,8 +193,6 @@ def _load_contract(how: _How, usual: str = "") -> tuple[Suite, SuiteContract]:
 
 def _score_traces(files: tuple[Path, ...], how: _How) -> int:
     """Decide traces by the checks and gates of a suite."""
-    from trialwise.runtime.reply_scoring import read_stored, score_traces
-
     _, one = _load_contract(how)
     stored = read_stored(files, how.format)
     return _show_scored(
@@ -207,7 +202,6 @@ def _score_traces(files: tuple[Path, ...], how: _How) -> int:
 
 def _score_run(run: Path, how: _How) -> int:
     """Check the replies of a stored run again."""
-    from trialwise.runtime.reply_scoring import score_stored
     from trialwise.runtime.workspace import Workspace
 
     stored = RunChooser().find(str(run))
@@ -270,8 +264,6 @@ def _show_result(result: Result, how: _How, document: dict[str, Any], below: str
 
 
 def _show_metrics(outcomes: Outcomes, how: _How) -> int:
-    from trialwise.outcomes.outcome_trials import Order, gather, metrics_of
-
     # A file in the order of its trials is taken at its word, as it is where a question is asked.
     order = Order.FILE if how.order == "file" else Order.UNKNOWN
     metrics = metrics_of(gather(outcomes), confidence=how.confidence, rule=how.rule, order=order)

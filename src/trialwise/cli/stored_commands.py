@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from trialwise.cli import options
 from trialwise.cli.options import F, opt, store_option
@@ -16,17 +17,13 @@ from trialwise.cli.process import ExitCode, output_of, say, say_json, say_page
 from trialwise.documents.numbers import as_count
 from trialwise.documents.printable import near
 from trialwise.errors import InvalidArgument, RunNotFound
+from trialwise.model.run import RunRecord
 from trialwise.pages import stored_runs
 from trialwise.reports import formats
 from trialwise.reports.formats import ReportSource, write_report
 from trialwise.runtime.chosen_runs import CheckedRuns, RunChooser, count_measured, find_places
 from trialwise.runtime.workspace import read_run
-
-if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
-    from trialwise.model.run import RunRecord
-    from trialwise.stores.runs import StoredRun
+from trialwise.stores.runs import StoredRun
 
 
 def _complete(

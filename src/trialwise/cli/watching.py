@@ -18,17 +18,15 @@ from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from trialwise.cli.process import ExitCode
-
-if TYPE_CHECKING:
-    from trialwise.runtime.preparing import PreparedRun
-    from trialwise.runtime.selecting import Chosen
-    from trialwise.services.replay import ReusingService
-    from trialwise.suite import Suite
+from trialwise.runtime.preparing import PreparedRun
+from trialwise.runtime.selecting import Chosen
+from trialwise.services.replay import ReusingService
+from trialwise.suite import Suite
 
 #: How often the files are looked at.
 _POLL_S = 0.3
@@ -235,7 +233,6 @@ class WatchedRun:
     def reuse_replies(self, suite: Suite, prepared: Sequence[PreparedRun]) -> list[PreparedRun]:
         """Return the runs with services that replay the replies of earlier runs."""
         from trialwise.runtime.workspace import open_service
-        from trialwise.services.replay import ReusingService
 
         described = {one.name: one.service for one in suite.contracts}
         reusing = []

@@ -9,10 +9,11 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -24,10 +25,6 @@ from trialwise.model.fingerprint import fingerprint
 from trialwise.plugin.session import Asked, MarkerError, Settings, is_ours, read_marker
 from trialwise.runtime import earlier_runs
 from trialwise.runtime.earlier_runs import EarlierRun, EarlierRuns
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
 
 #: Fixtures that change or catch what belongs to the whole process.
 _PROCESS_WIDE = frozenset(

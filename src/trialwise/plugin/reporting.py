@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from enum import Enum
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from _pytest._code import code
@@ -26,9 +26,7 @@ from trialwise.plugin.reasons import Reason, Reasons
 from trialwise.plugin.session import BODY
 from trialwise.procedures.chances import forecast
 from trialwise.procedures.registry import procedure_of
-
-if TYPE_CHECKING:
-    from trialwise.runtime.answers import Comparison
+from trialwise.runtime.answers import Comparison
 
 #: Reasons that a failure shows; the rest is counted.
 _SHOWN = 3

@@ -10,11 +10,13 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
+import anyio
+
 from trialwise.checks.check_base import Check, to_spec
 from trialwise.checks.combine import CheckDeclaration
 from trialwise.engine.ports import Service, ServiceError, TrialContext
 from trialwise.errors import BrokenCheck
-from trialwise.model import CheckResult, ErrorClass, Reply, RunRecord, Trace
+from trialwise.model import CheckResult, Contract, Criterion, ErrorClass, Reply, RunRecord, Trace
 from trialwise.reports.formats import ReportFormat, ReportSource
 from trialwise.traces import TraceError
 
@@ -135,8 +137,6 @@ def assert_service_conforms(
     Raises:
         AssertionError: What does not hold, and for which input.
     """
-    import anyio
-
     trials = [
         TrialContext(index=index, input=one, seed=seed + index) for index, one in enumerate(inputs)
     ]
@@ -145,8 +145,6 @@ def assert_service_conforms(
 
 
 async def _assert_all(make: Callable[[], Service], trials: Sequence[TrialContext]) -> None:
-    import anyio
-
     service = make()
     for trial in trials:
         _assert_reply(trial, await _ask(service, trial))
@@ -185,8 +183,6 @@ def _assert_reply(trial: TrialContext, answer: object) -> None:
 
 
 async def _assert_cancels(service: Service, trial: TrialContext) -> None:
-    import anyio
-
     started = anyio.current_time()
     with anyio.move_on_after(0):
         await _ask(service, trial)
@@ -291,8 +287,6 @@ def _assert_readable(read: Callable[[Any], Sequence[Trace]], document: Any) -> N
 
 def _example_run(name: str, replies: list[Any], *, at_least: float, trials: int) -> RunRecord:
     from trialwise.checks.texts import contains
-    from trialwise.model.contract import Contract
-    from trialwise.model.criterion import Criterion
     from trialwise.runtime.running import run
 
     criterion = Criterion("answers", contains("555"), at_least=at_least)
