@@ -14,7 +14,7 @@ where each reader describes its format with an example.
 
 - `outcome_rows`: the rows of a file, and reading files within bounds on their size
 - `outcome_reading`: what a format is, which field means what, and our own format
-- `outcome_trials`: the trials that rows belong to, their order, those that decide, their numbers
+- `outcome_trials`: the trials that rows belong to, their order, and their numbers
 - `outcome_plans`: what a user asks, and the plan for it
 
 A name loads its module on first use; type checkers read `__init__.pyi`.

@@ -16,19 +16,13 @@ from itertools import groupby
 from random import Random
 from typing import Any
 
-from trialwise.documents.numbers import as_count
-from trialwise.engine.criterion_progress import combine_stops
-from trialwise.engine.run_state import RunOutcome
 from trialwise.errors import InvalidArgument
 from trialwise.model.claim import PopulationClaim
 from trialwise.model.codec import to_plain
-from trialwise.model.evidence import Spending, StopReason
 from trialwise.model.metrics import PassK
-from trialwise.model.plan import CriterionPlan, Plan, join_linked
-from trialwise.model.run import Trials
-from trialwise.model.trial import Analysis, CheckResult, ErrorClass, FailReason, Outcome, Trial
+from trialwise.model.plan import join_linked
+from trialwise.model.trial import CheckResult, ErrorClass, FailReason, Outcome, Trial
 from trialwise.outcomes.outcome_rows import OutcomeRow, Outcomes, Problems
-from trialwise.procedures.criterion_rows import Stream
 from trialwise.procedures.metrics import Intervals, usual_ks
 from trialwise.stats.latency_percentiles import LatencySummary, latency_summary
 from trialwise.stats.rate_intervals import clopper_pearson, wilson_interval
@@ -38,7 +32,6 @@ from trialwise.validation import require_count
 
 _OK = CheckResult.ok()
 _ABSENT = "the file holds no outcome of this criterion for this trial"
-_UNUSED = "{trials} of the file come after the ones that decide this criterion and are not used."
 
 #: An order that is this unlikely by chance counts as sorted.
 _BY_CHANCE = 0.001
@@ -286,87 +279,6 @@ def _began(trial: TrialRows) -> float:
         allowed = f"go with rows that say when they began: {where} of {trial.input_id!r} does not"
         raise InvalidArgument("order", str(Order.TIME), allowed)
     return began
-
-
-# --- The trials that a plan uses, and whether they were enough ------------------------------------
-
-
-def use_trials(plan: Plan, trials: Trials) -> tuple[Plan, RunOutcome]:
-    """Take the trials in order until every criterion is decided.
-
-    Trials beyond that are left out of the record, as they would not have been made; the criterion
-    says how many there were.
-
-    Args:
-        plan: How the criteria are decided.
-        trials: The trials of all experiments, each in the order of inputs.
-
-    Returns:
-        The plan with what its criteria have to say, and the outcome of the trials that decide.
-    """
-    used: list[Trial] = []
-    stops: dict[str, StopReason] = {}
-    criteria: dict[str, CriterionPlan] = {}
-    message = ""
-    for experiment in plan.experiments:
-        mine, reasons = trials.of_experiment(experiment.name), []
-        wanted: set[int] = set()
-        for place, one in enumerate(plan.criteria_of(experiment.name)):
-            indexes, stop = _reach(one, place, mine, plan.analysis_of(one))
-            wanted |= indexes
-            reasons.append(stop)
-            unused = len(mine) - len(indexes)
-            more = (_UNUSED.format(trials=as_count(unused, "trial")),) if unused else ()
-            criteria[one.criterion] = replace(one, caveats=one.caveats + more)
-        used += [trial for trial in mine if trial.index in wanted]
-        stops[experiment.name] = combine_stops(reasons)
-        if stops[experiment.name] is StopReason.TRIALS_BUDGET and not message:
-            message = (
-                f"The file holds {len(mine)} of the {experiment.trials} trials that were planned."
-            )
-    outcome = RunOutcome(
-        Trials.of(used), stops, combine_stops(stops.values()), _sum_spending(used), message
-    )
-    return replace(plan, criteria=tuple(criteria[one.criterion] for one in plan.criteria)), outcome
-
-
-def _reach(
-    criterion: CriterionPlan, place: int, trials: Sequence[Trial], analysis: Analysis
-) -> tuple[set[int], StopReason]:
-    """Return the trials that a criterion looks at, and why it looks no further."""
-    if criterion.counting.rides_along:
-        return {trial.index for trial in trials}, StopReason.COMPLETE
-    sequential = criterion.counting.stops_early
-    streams: dict[str, Stream] = {}
-    seen: Counter[str] = Counter()
-    indexes: set[int] = set()
-    for trial in trials:
-        key = trial.input_id if criterion.counting.each_input else ""
-        stream = streams.setdefault(key, Stream(criterion.limits))
-        # A fixed design uses all of its trials, even if fewer already decide it.
-        if not stream.is_settled if sequential else seen[key] < criterion.trials:
-            indexes.add(trial.index)
-        excused = analysis.leaves_out(trial.error_class)
-        stream.add(seen[key], passed=None if excused else trial.outcomes[place].passed)
-        seen[key] += 1
-    # A trial that the analysis leaves out keeps its place and is not replaced.
-    short = [one for one in streams.values() if one.next_place < criterion.trials]
-    if not all(one.is_settled for one in short):
-        return indexes, StopReason.TRIALS_BUDGET
-    if all(one.decision is None for one in short):
-        return indexes, StopReason.COMPLETE
-    return indexes, StopReason.DECIDED if sequential else StopReason.CURTAILED
-
-
-def _sum_spending(trials: Sequence[Trial]) -> Spending:
-    costs = [trial.cost_usd for trial in trials if trial.cost_usd is not None]
-    return Spending(
-        trials=len(trials),
-        attempts=sum(trial.attempts for trial in trials),
-        tokens=sum(trial.usage.total_tokens for trial in trials if trial.usage is not None),
-        # Rounded once: the order of the rows in a file must not change the last digit.
-        usd=math.fsum(costs) if costs else None,
-    )
 
 
 # Numbers beside a verdict: the counts of every input, pass@k and pass^k, and repeated trials.

@@ -6,6 +6,8 @@ trials, and it is judged like any other run, so that a record of it can be decid
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -13,14 +15,20 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, TextIO, TypeAlias
 
+from trialwise.documents.numbers import as_count
+from trialwise.engine.criterion_progress import combine_stops
 from trialwise.engine.excerpts import Excerpts
 from trialwise.engine.ports import SystemClock
+from trialwise.engine.run_state import RunOutcome
 from trialwise.errors import BaselineError, InvalidArgument
 from trialwise.model import Analysis, Baseline, Claim, Criterion, Intent, Latency, RunOptions, Trial
+from trialwise.model.evidence import Spending, StopReason
+from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.model.run import AskedInput, RunRecord, RunTexts, Trials
 from trialwise.outcomes import outcome_plans as plans
 from trialwise.outcomes.outcome_rows import Outcomes
-from trialwise.outcomes.outcome_trials import Metrics, Order, metrics_of, use_trials
+from trialwise.outcomes.outcome_trials import Metrics, Order, metrics_of
+from trialwise.procedures.criterion_rows import Stream
 from trialwise.runtime.chosen_baselines import BaselineSearch
 from trialwise.runtime.measuring import Measurement, write_baseline
 from trialwise.runtime.result import Result
@@ -28,6 +36,8 @@ from trialwise.runtime.workspace import decide_and_keep
 from trialwise.stats.result_types import Decision, Rule
 from trialwise.stores.baselines import FileDesignCache
 from trialwise.validation import require_choice
+
+_UNUSED = "{trials} of the file come after the ones that decide this criterion and are not used."
 
 Source: TypeAlias = "Outcomes | str | PathLike[str] | Sequence[str | PathLike[str]]"
 """Outcomes, or the files that hold them."""
@@ -206,7 +216,7 @@ def score(
         cache=FileDesignCache() if asked.sequential else None,
     )
     made = _trials(asked, redact)
-    plan, outcome = use_trials(plan, made)
+    plan, outcome = _use_trials(plan, made)
     outcome = outcome._replace(texts=_keep_inputs(found, outcome.trials, redact))
     return Scored(
         Result(decide_and_keep(plan, outcome)),
@@ -301,7 +311,7 @@ def record_outcomes(outcomes: Source, *, criteria: Sequence[str] = ()) -> RunRec
     """
     found = _outcomes_of(outcomes)
     asked = _ask_counts(found, criteria, contract=found.name, factors=found.factors)
-    plan, outcome = use_trials(plans.plan_outcomes(asked, measuring=True), _trials(asked, None))
+    plan, outcome = _use_trials(plans.plan_outcomes(asked, measuring=True), _trials(asked, None))
     names = {
         (one.name, index): told.rows[0].trial
         for one in asked.experiments
@@ -366,3 +376,84 @@ def _trials(asked: plans.Asked, redact: Callable[[str], str] | None) -> Trials:
             for index, told in zip(indexes, one.trials, strict=True)
         ]
     return Trials.of(trials)
+
+
+# --- The trials that a plan uses, and whether they were enough ------------------------------------
+
+
+def _use_trials(plan: Plan, trials: Trials) -> tuple[Plan, RunOutcome]:
+    """Take the trials in order until every criterion is decided.
+
+    Trials beyond that are left out of the record, as they would not have been made; the criterion
+    says how many there were.
+
+    Args:
+        plan: How the criteria are decided.
+        trials: The trials of all experiments, each in the order of inputs.
+
+    Returns:
+        The plan with what its criteria have to say, and the outcome of the trials that decide.
+    """
+    used: list[Trial] = []
+    stops: dict[str, StopReason] = {}
+    criteria: dict[str, CriterionPlan] = {}
+    message = ""
+    for experiment in plan.experiments:
+        mine, reasons = trials.of_experiment(experiment.name), []
+        wanted: set[int] = set()
+        for place, one in enumerate(plan.criteria_of(experiment.name)):
+            indexes, stop = _reach(one, place, mine, plan.analysis_of(one))
+            wanted |= indexes
+            reasons.append(stop)
+            unused = len(mine) - len(indexes)
+            more = (_UNUSED.format(trials=as_count(unused, "trial")),) if unused else ()
+            criteria[one.criterion] = replace(one, caveats=one.caveats + more)
+        used += [trial for trial in mine if trial.index in wanted]
+        stops[experiment.name] = combine_stops(reasons)
+        if stops[experiment.name] is StopReason.TRIALS_BUDGET and not message:
+            message = (
+                f"The file holds {len(mine)} of the {experiment.trials} trials that were planned."
+            )
+    outcome = RunOutcome(
+        Trials.of(used), stops, combine_stops(stops.values()), _sum_spending(used), message
+    )
+    return replace(plan, criteria=tuple(criteria[one.criterion] for one in plan.criteria)), outcome
+
+
+def _reach(
+    criterion: CriterionPlan, place: int, trials: Sequence[Trial], analysis: Analysis
+) -> tuple[set[int], StopReason]:
+    """Return the trials that a criterion looks at, and why it looks no further."""
+    if criterion.counting.rides_along:
+        return {trial.index for trial in trials}, StopReason.COMPLETE
+    sequential = criterion.counting.stops_early
+    streams: dict[str, Stream] = {}
+    seen: Counter[str] = Counter()
+    indexes: set[int] = set()
+    for trial in trials:
+        key = trial.input_id if criterion.counting.each_input else ""
+        stream = streams.setdefault(key, Stream(criterion.limits))
+        # A fixed design uses all of its trials, even if fewer already decide it.
+        if not stream.is_settled if sequential else seen[key] < criterion.trials:
+            indexes.add(trial.index)
+        excused = analysis.leaves_out(trial.error_class)
+        stream.add(seen[key], passed=None if excused else trial.outcomes[place].passed)
+        seen[key] += 1
+    # A trial that the analysis leaves out keeps its place and is not replaced.
+    short = [one for one in streams.values() if one.next_place < criterion.trials]
+    if not all(one.is_settled for one in short):
+        return indexes, StopReason.TRIALS_BUDGET
+    if all(one.decision is None for one in short):
+        return indexes, StopReason.COMPLETE
+    return indexes, StopReason.DECIDED if sequential else StopReason.CURTAILED
+
+
+def _sum_spending(trials: Sequence[Trial]) -> Spending:
+    costs = [trial.cost_usd for trial in trials if trial.cost_usd is not None]
+    return Spending(
+        trials=len(trials),
+        attempts=sum(trial.attempts for trial in trials),
+        tokens=sum(trial.usage.total_tokens for trial in trials if trial.usage is not None),
+        # Rounded once: the order of the rows in a file must not change the last digit.
+        usd=math.fsum(costs) if costs else None,
+    )
