@@ -53,7 +53,7 @@ def make_ready(check: Check, pass_at: float | None = None) -> ReadyCheck:
         check = predicate(check, pass_at=pass_at)
     elif pass_at is not None:
         check = _let_grade(check, pass_at)
-    return ReadyCheck(check.name, check.check, _asking(check) or _within(check))
+    return ReadyCheck(check.name, check.check, _find_asking(check))
 
 
 def _let_grade(check: Postcondition, pass_at: float) -> Postcondition:
@@ -68,15 +68,13 @@ def _let_grade(check: Postcondition, pass_at: float) -> Postcondition:
     return check
 
 
-def _asking(check: object) -> AskingPostcondition | None:
-    return cast("AskingPostcondition", check) if hasattr(check, "acheck") else None
-
-
-def _within(check: object) -> AskingPostcondition | None:
-    """Return the asking postcondition that another one only renames.
+def _find_asking(check: object) -> AskingPostcondition | None:
+    """Return the asking postcondition that a check is, or only renames.
 
     A verdict turned round or mixed with others is not the one whose errors were measured.
     """
+    if hasattr(check, "acheck"):
+        return cast("AskingPostcondition", check)
     match getattr(check, "spelling", None):
         case "named" | "not" as spelling:
             parts: tuple[object, ...] = (getattr(check, "condition", None),)
@@ -85,7 +83,7 @@ def _within(check: object) -> AskingPostcondition | None:
         case _:
             return None
     for part in parts:
-        found = _asking(part) or _within(part)
+        found = _find_asking(part)
         if found is not None and spelling != "named":
             allowed = "stand by itself among a criterion's postconditions, not inside another"
             raise InvalidArgument(f"the postcondition {found.name!r}", check, allowed)

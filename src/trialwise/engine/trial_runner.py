@@ -201,23 +201,19 @@ class SingleTrial(NamedTuple):
 async def run_single_trial(
     contract: model.Contract,
     service: ports.Service,
-    *,
-    experiment: str,
+    earlier: model.Trial,
     given: model.Input,
-    index: int,
-    seed: int,
+    *,
     options: model.RunOptions,
-    redact: Callable[[str], str] | None = None,
+    redact: Callable[[str], str] | None,
 ) -> SingleTrial:
-    """Run one trial and close the service; nothing is counted and nothing is kept.
+    """Run one trial again and close the service; nothing is counted and nothing is kept.
 
     Args:
         contract: Holds the criteria.
         service: What is under test.
-        experiment: The sampling that the trial belongs to.
+        earlier: The trial as it was run before.
         given: Its input.
-        index: Its place in the order of inputs.
-        seed: Its own.
         options: Time limit and retries.
         redact: Takes secrets out of every text that is shown.
 
@@ -225,12 +221,12 @@ async def run_single_trial(
         ServiceError: One that would have ended the run.
         BrokenCheck: A check is broken whatever the reply says.
     """
-    start, excerpts = TrialStart(0, index, 0, seed), Excerpts(reply_limit=4000, redact=redact)
-    keeper = TextKeeper(excerpts)
-    criteria = [one for one in contract.criteria if contract.experiment_of(one) == experiment]
+    excerpts = Excerpts(reply_limit=4000, redact=redact)
+    keeper, start = TextKeeper(excerpts), TrialStart(0, earlier.index, 0, earlier.seed)
+    name = earlier.experiment
     checker = ReplyChecker(
-        experiment,
-        criteria,
+        name,
+        [one for one in contract.criteria if contract.experiment_of(one) == name],
         activity=contract.activity,
         excerpts=excerpts,
         note_raised=keeper.note_raised,

@@ -412,14 +412,7 @@ def rerun_trial(
 
     async def whole(_: Interrupt) -> SingleTrial:
         return await run_single_trial(
-            contract,
-            service,
-            experiment=trial.experiment,
-            given=given,
-            index=trial.index,
-            seed=trial.seed,
-            options=options,
-            redact=redact,
+            contract, service, trial, given, options=options, redact=redact
         )
 
     return looping.run_to_end(whole)

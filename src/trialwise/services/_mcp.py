@@ -26,7 +26,7 @@ from mcp.client.streamable_http import streamable_http_client
 from trialwise.engine.ports import ServiceError, TrialContext
 from trialwise.model.trial import ErrorClass
 from trialwise.services._process import PipedServer
-from trialwise.services.agent import McpServer, Returned
+from trialwise.services.agent import AgentService, McpServer, Returned
 from trialwise.services.model_apis import to_json
 from trialwise.services.service_factors import resolve
 
@@ -46,30 +46,22 @@ _FOREIGN = (
 
 
 @asynccontextmanager
-async def open_toolbox(
-    servers: Mapping[str, McpServer],
-    *,
-    trial: TrialContext,
-    environment: Mapping[str, str],
-    start_timeout_s: float,
-) -> AsyncIterator[Toolbox]:
-    """The tools of servers that live as long as the block.
+async def open_toolbox(agent: AgentService, trial: TrialContext) -> AsyncIterator[Toolbox]:
+    """The tools of an agent's servers, which live as long as the block.
 
     Nothing but a cancellation may be raised within: a task group would wrap it.
 
     Args:
-        servers: By name.
+        agent: Whose servers are opened.
         trial: Whose seed and index the commands see.
-        environment: Where the headers' secrets come from.
-        start_timeout_s: Until each has told its tools.
 
     Raises:
         ServiceError: A server cannot be started or reached, or was lost on the way.
     """
     async with AsyncExitStack() as stack:
-        opened = [_Server(name, server, trial, environment) for name, server in servers.items()]
-        enter = stack.enter_async_context
-        yield Toolbox([await enter(_connect_server(one, start_timeout_s)) for one in opened])
+        enter, limit_s = stack.enter_async_context, agent.start_timeout_s
+        opened = [_Server(*one, trial, agent.environment) for one in agent.servers.items()]
+        yield Toolbox([await enter(_connect_server(one, limit_s)) for one in opened])
 
 
 @dataclass(slots=True)

@@ -175,12 +175,7 @@ class AgentService(ChatModel):
         # Whatever becomes of it, what it took is paid for, and what it did was done.
         trial.keep(session.so_far)
         outcome: Reply | Exception | None = None
-        async with open_toolbox(
-            self.servers,
-            trial=trial,
-            environment=self.environment,
-            start_timeout_s=self.start_timeout_s,
-        ) as toolbox:
+        async with open_toolbox(self, trial) as toolbox:
             try:
                 outcome = await session.run(trial, toolbox)
             except Exception as error:
