@@ -43,7 +43,6 @@ from trialwise.model.verdict import Decision
 from trialwise.procedures.composite import compose
 from trialwise.procedures.criterion_rows import Stream
 from trialwise.procedures.observational import decide_observational
-from trialwise.procedures.registry import find_procedure
 from trialwise.procedures.run_plan import plan_run
 from trialwise.renderers.capabilities import Capabilities
 from trialwise.renderers.progress import (
@@ -654,11 +653,11 @@ def test_a_log_begins_with_the_rule_and_ends_with_the_spending() -> None:
         "support-agent: run run-1: at most 156 trials of 12 inputs, seed 7, budget 60 min, "
         "budget $5.00"
     )
-    assert [
-        f"support-agent: {one.criterion}: {find_procedure(one.procedure).describe_rule(one)}"
-        for one in plan.criteria
-    ] == lines[1:4]
-    assert "PASS with at least 96 of 100" in lines[2]
+    assert lines[1] == (
+        "support-agent: valid-json: at least 90 %, sequential/optimal/2, at most 156 trials"
+    )
+    assert "compliance/exact-binomial/2, 100 trials, 96 must pass" in lines[2]
+    assert lines[3].endswith("no-pii: never fails, observed")
     assert lines[-2].startswith("support-agent: ended, all planned trials run, ")
     assert lines[-1].endswith("verdict PASS, record: .trialwise/runs/run-1")
 
@@ -668,7 +667,7 @@ def test_a_log_has_a_line_for_every_decision() -> None:
     lines = logged([*Played(TWO, {"valid-json": 1.0, "grounded": 1.0}).events()])
     # Thirteen successes PASS the shortest sequential run, 96 of 100 the fixed one:
     # P(96 or more of 100 | 90 %) = 2.4 %, P(95 or more) = 5.8 %.
-    decided = [line for line in lines if " PASS after " in line and " passed, " in line]
+    decided = [line for line in lines if " PASS after " in line]
 
     assert 2 == len(decided)
     assert "grounded: PASS after 96 trials (96 passed, 100.0 %), decided early" in decided[1]

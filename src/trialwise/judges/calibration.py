@@ -60,6 +60,7 @@ class GoldFiles:
 class Calibration:
     """A judge's verdicts beside people's labels.
 
+    >>> from trialwise.stats.agreement import Confusion
     >>> calibration = Calibration(
     ...     judge="5f3a", gold="9c21", provenance="two agents, May",
     ...     confusion=Confusion(true_pass=48, false_pass=2, true_fail=48, false_fail=2),

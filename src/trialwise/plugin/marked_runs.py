@@ -102,7 +102,8 @@ class TestRun:
                 outcome, stopped = run(settings)
             except BaseException:
                 # A test that is skipped, or whose code is wrong, has measured nothing to be kept.
-                if not stored.trials():
+                # What an earlier session left is never removed: it may hold replies paid for.
+                if earlier is None and not stored.trials():
                     rmtree(stored.path)
                 raise
             found = conclude(outcome, stored)

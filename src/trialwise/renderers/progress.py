@@ -18,6 +18,7 @@ from trialwise.documents.numbers import STOPS
 from trialwise.documents.printable import count_cells
 from trialwise.engine import ports
 from trialwise.model.claim import Intent
+from trialwise.model.plan import CriterionPlan, Plan
 from trialwise.procedures.registry import procedure_of
 from trialwise.renderers import progress_status
 from trialwise.renderers.capabilities import Capabilities, read_capabilities, read_size
@@ -373,12 +374,30 @@ def _opening(event: ports.RunStarted) -> Iterator[str]:
         f"{named}at most {numbers.as_count(plan.max_trials, 'trial')} of "
         f"{numbers.as_count(inputs, 'input')}, seed {plan.seed}{smoke}{budget}{again}"
     )
-    for one in plan.criteria:
-        # What measures a baseline decides nothing, whatever rule it was planned by.
-        decides = plan.purpose != "measure"
-        rule = procedure_of(one).describe_rule(one) if decides else "measured"
-        each = ", each input on its own" if one.counting.each_input else ""
-        yield f"{one.criterion}: {rule}{each}"
+    for criterion in plan.criteria:
+        yield f"{criterion.criterion}: {_rule(criterion, plan)}"
+
+
+def _rule(criterion: CriterionPlan, plan: Plan) -> str:
+    """Return what is asked and by which rule, in a line."""
+    if plan.purpose == "measure":
+        return "measured"
+    if criterion.standing.reported_at is not None:
+        return "reported only"
+    each = ", each input on its own" if criterion.counting.each_input else ""
+    if not procedure_of(criterion).claims_rate:
+        return f"never fails, observed{each}"
+    required, baseline = criterion.threshold.required_rate, criterion.threshold.baseline
+    asked = "" if required is None else f"at least {numbers.as_percent(required)}"
+    if procedure_of(criterion).decides_mean:
+        asked = f"mean score at least {getattr(criterion.design, 'required_mean', 0):g}"
+    if procedure_of(criterion).compares_baseline:
+        named = f" {baseline.identifier}" if baseline is not None else ""
+        asked = f"no worse than baseline{named}"
+    most = "at most " if procedure_of(criterion).may_stop_early else ""
+    needed = f", {criterion.cutoff:,} must pass" if criterion.cutoff is not None else ""
+    size = f"{most}{numbers.as_count(criterion.trials, 'trial')}{needed}{each}"
+    return f"{asked}, {criterion.decision_rule}, {size}"
 
 
 def _word_decision(event: ports.CriterionDecided) -> str:

@@ -126,10 +126,6 @@ def plan_choice(
         break_ties: Whether the last arm is chosen at once.
         max_rounds: The most rounds.
         rates: The rate of each arm; a single one is that of the best arm.
-
-    >>> plan = plan_choice(2, smallest_difference=0.3, rates=(0.9,))
-    >>> [assumed for assumed, _ in plan.forecasts]
-    ['one arm 30 points better', 'one arm 60 points better', 'all equal']
     """
     require_count("arms", arms, minimum=2)
     require_open_rate("smallest_difference", smallest_difference)
