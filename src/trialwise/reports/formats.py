@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 from trialwise import extensions
 from trialwise.documents.blocks import Document
 from trialwise.errors import InvalidArgument, TrialwiseError
-from trialwise.renderers import ci_formats
 
 if TYPE_CHECKING:
     from trialwise.documents.results import SuiteResults
@@ -106,14 +105,17 @@ def _html(source: ReportSource) -> str:
     is_json=True,
 )
 def _gitlab(source: ReportSource) -> str:
-    return ci_formats.render_gitlab(source.results, file=source.file, files=source.files)
+    from trialwise.renderers.ci_formats import render_gitlab
+
+    return render_gitlab(source.results, file=source.file, files=source.files)
 
 
 @report_format("json", ".json", summary="all results as JSON, for programs", is_json=True)
 def _json(source: ReportSource) -> str:
     from trialwise.pages.json_report import describe_report
+    from trialwise.renderers.ci_formats import render_json
 
-    return ci_formats.render_json(
+    return render_json(
         describe_report(
             source.records, name=source.name, exit_code=source.exit_code, locations=source.locations
         )
@@ -123,13 +125,16 @@ def _json(source: ReportSource) -> str:
 @report_format("jsonl", ".jsonl", ".ndjson", summary="runs, results and trials as JSON lines")
 def _jsonl(source: ReportSource) -> str:
     from trialwise.pages.json_report import list_rows
+    from trialwise.renderers.ci_formats import render_json_lines
 
-    return ci_formats.render_json_lines(list_rows(source.records, locations=source.locations))
+    return render_json_lines(list_rows(source.records, locations=source.locations))
 
 
 @report_format("junit", ".xml", summary="JUnit XML, for CI servers")
 def _junit(source: ReportSource) -> str:
-    return ci_formats.render_junit(source.results)
+    from trialwise.renderers.ci_formats import render_junit
+
+    return render_junit(source.results)
 
 
 @report_format("markdown", ".md", summary="Markdown, for a pull request", key="md")
@@ -142,7 +147,9 @@ def _markdown(source: ReportSource) -> str:
 
 @report_format("tap", ".tap", summary="the Test Anything Protocol")
 def _tap(source: ReportSource) -> str:
-    return ci_formats.render_tap(source.results)
+    from trialwise.renderers.ci_formats import render_tap
+
+    return render_tap(source.results)
 
 
 @report_format("transparent", ".txt", summary="the full statistical analysis as text")
@@ -387,7 +394,9 @@ def render_answer(answer: Reported, format_: str) -> str:
     junit = getattr(answer, "render_junit", None)
     match format_:
         case "json":
-            return ci_formats.render_json(answer.to_dict())
+            from trialwise.renderers.ci_formats import render_json
+
+            return render_json(answer.to_dict())
         case "html":
             from trialwise.renderers.html.page_frame import render_document
 
