@@ -1,11 +1,11 @@
 """Arms compared on the same inputs, as a page: the answer, what it rests on, and what to read.
 
-comparison               the whole page; a summary for a terminal, a comment, a notebook; lines for
-                         JUnit; and everything for programs
-comparison_differences   the forest plot, what was decided, and which replies a judge prefers
-comparison_flips         pairs in which exactly one arm passed, with both replies
-comparison_inputs        each input under every arm
-comparison_arms          what the arms are, how well they did and what they took
+- `comparison`: the whole page; a summary for a terminal, a comment, a notebook; lines for JUnit;
+  and everything for programs
+- `comparison_differences`: the forest plot, what was decided, and which replies a judge prefers
+- `comparison_flips`: pairs in which exactly one arm passed, with both replies
+- `comparison_inputs`: each input under every arm
+- `comparison_arms`: what the arms are, how well they did and what they took
 """
 
 from __future__ import annotations
