@@ -379,9 +379,9 @@ def test_a_judged_rate_is_corrected(folder: Path, juror: Start, says: Says) -> N
     )
 
     assert (0, 3) == (plain.return_value, asked.return_value)
-    assert "judged         0.870 of 100 trials" in plain.output
-    assert "rectified      0.870 [" in plain.output
-    assert "Rogan–Gladen   0.895 [" in plain.output  # (0.87 − 0.05)/(29/30 + 19/20 − 1)
+    assert "judged        0.870 of 100 trials" in plain.output
+    assert "rectified     0.870 [" in plain.output
+    assert "Rogan–Gladen  0.895 [" in plain.output  # (0.87 − 0.05)/(29/30 + 19/20 − 1)
     assert "labels in all would, trials would not" in asked.output
     assert ("PASS", "nothing") == (found["decision"], found["open_because"])
     assert found["rectified"]["low"] < 0.87 < found["rectified"]["high"]

@@ -61,7 +61,13 @@ from trialwise.stats.result_types import Interval, Undefined
 from trialwise.stats.sequential import SequentialDesign
 
 RULE = Literal["wilson", "exact"]
-LATER = {"model": model, "stats": stats, "sequential": sequential, "Rule": RULE}
+LATER = {
+    "model": model,
+    "stats": stats,
+    "sequential": sequential,
+    "Rule": RULE,
+    "SupportsIndex": SupportsIndex,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
