@@ -35,7 +35,10 @@ if TYPE_CHECKING:
         ("50, 60, at_least=0.9", "@pytest.mark.trials takes the number of trials and otherwise *"),
         ("50, trials=50, at_least=0.9", "@pytest.mark.trials is given the number of trials twice"),
         ("50, at_least=0.9, max_trials=60", "max_trials must be left out where trials fixes *"),
-        ("never_fails=True, max_trials=60", "max_trials must go with at_least: *"),
+        (
+            "no_worse_than='baseline', max_trials=60",
+            "max_trials must go with at_least or never_fails: *",
+        ),
         ("0, never_fails=True", "trials must be a whole number of at least 1, got 0"),
         (
             "50, polite={'at_leest': 0.9}",

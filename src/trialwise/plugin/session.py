@@ -234,8 +234,10 @@ def read_marker(
     chosen = settings.merge(given)
     try:
         criteria = tuple(_criteria(chosen, named, body))
-        if chosen.get("max_trials") is not None and not any(one.at_least for one in criteria):
-            allowed = "go with at_least: only a required rate is decided early"
+        # A limit holds for everything, also for a criterion that asks every input.
+        is_limited = any(one.at_least or one.never_fails for one in criteria)
+        if chosen.get("max_trials") is not None and not is_limited:
+            allowed = "go with at_least or never_fails: a baseline fixes the number of trials"
             raise InvalidArgument("max_trials", chosen["max_trials"], allowed)
         options = {key: chosen[key] for key in _RUN if key in chosen}
         if budget is not None:
@@ -342,7 +344,7 @@ def _budget(given: object) -> Budget:
 def _parts(
     given: dict[str, Any], criteria: Sequence[Criterion], sampling: Sampling
 ) -> dict[str, Any]:
-    """Return the other parts of the contract, which are read as a suite's are."""
+    """Return the other parts of the contract. A suite has the same keys."""
     latency = given.get("latency")
     if isinstance(latency, Mapping):
         for key in latency:
