@@ -72,7 +72,7 @@ class WinRate:
     losses: int
     ties: int
     inconsistent: int
-    """The ties in which a swap of places turned the answer round."""
+    """The ties in which the answer changed when the two replies swapped places."""
     missing: int
     rate: float | Undefined
     """(wins + ties/2)/comparisons: above one half the candidate is better."""

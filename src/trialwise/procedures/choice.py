@@ -134,7 +134,7 @@ class Exploration:
     unbeaten: tuple[str, ...]
     trials: int
     multiplicity: str
-    """How much better the best of this many arms looks than it is, by chance."""
+    """States how far the highest rate lies above its true rate, on average and by chance alone."""
     notes: tuple[str, ...] = ()
 
 

@@ -363,7 +363,7 @@ _ADVICE = {
 
 
 def _rank(name: str, hard: Collection[str], major: Collection[str]) -> Severity:
-    """Return how much a change matters, by the category of its name."""
+    """Return how severe a change of a covariate is; its name tells the category."""
     if _word(name) in hard:
         return HARD
     return MAJOR if _word(name) in major else MINOR

@@ -129,7 +129,7 @@ def _find_feasible(design: stats.RegressionCutoff) -> int:
 
 
 def _is_enough(criterion: Criterion, design: stats.RegressionCutoff, trials: int) -> bool:
-    """Whether this many trials are feasible, or the exact test finds the drop as often as asked."""
+    """Return whether the trials suffice: they are feasible, or have the power that is asked for."""
     passed, size, alpha = design.baseline_successes, design.baseline_trials, design.alpha
     rates = passed / size, find_alternative(criterion, passed, size)
     return (

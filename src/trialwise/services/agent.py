@@ -304,7 +304,7 @@ class Session:
     async def _work(
         self, calls: list[_Call], toolbox: Toolbox, *, is_last: bool
     ) -> list[Any] | None:
-        """Return the messages that answer some calls; None if one of them was not made."""
+        """Make the calls, and return the messages with their results; None if one was not made."""
         answers: list[Any] = []
         for call in calls:
             tool, server = toolbox.whose(call.name)

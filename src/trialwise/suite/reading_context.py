@@ -94,7 +94,7 @@ class Context(Reader):
     without_services: bool = False
     """Whether contracts are made without what is under test."""
     with_arms: bool = False
-    """Whether the arms of contracts are made, too."""
+    """Whether to make the arms of contracts as well."""
     problems: Problems = field(default_factory=Problems)
     taken: dict[str, str] = field(default_factory=dict)
     """The values that the suite asked for, by variable: whatever comes from there may be a

@@ -1,4 +1,4 @@
-"""What is found of two arms beside the pass rate, as types; `amounts` finds it.
+"""The types of what a comparison says beside pass rates: scores, cost, latency, tokens.
 
 All of it is described with intervals and never decides: a comparison has one question, and every
 further test would take a share of its level. Differences are the candidate's value minus the
@@ -146,7 +146,7 @@ class PreferenceFinding:
     losses: int
     ties: int
     inconsistent: int
-    """The ties in which a swap of places turned the answer round."""
+    """The ties in which the answer changed when the two replies swapped places."""
     missing: int
     rate: float | None
     """(wins + ties/2)/pairs: above one half the judge prefers the candidate."""

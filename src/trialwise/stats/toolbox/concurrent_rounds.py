@@ -161,7 +161,7 @@ class _Round(NamedTuple):
     ends: float
     """P(a run ends with this round)."""
     needed: float
-    """What this round adds to the mean of the trials that the verdict rests on."""
+    """The mean number of trials that this round adds to those that decide."""
 
 
 def walk_rounds(
