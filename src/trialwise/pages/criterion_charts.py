@@ -84,7 +84,17 @@ def chart_path(finding: Finding, bounds: Bounds, outcomes: Sequence[int]) -> cha
         marks=(charts.Mark(x=taken, y=failures[-1], label=end, ink=INKS[finding.decision]),),
     )
     columns = ("failures", "rate", "PASS at most", "FAIL from")
-    return charts.list_values(chart, columns, ends, rows)
+    # Who points at the path reads a sentence; the table below has the values.
+    said = charts.spread_hits(ends, lambda k: _read_out(ends[k], failures[ends[k]], bounds))
+    return replace(charts.list_values(chart, columns, ends, rows), hits=said)
+
+
+def _read_out(n: int, failed: int, bounds: Bounds) -> str:
+    accept, reject = bounds.accept[n], bounds.reject[n]
+    rule = [f"PASS at {accept:,} or fewer"] if accept >= 0 else []
+    rule += [f"FAIL at {reject:,} or more"] if reject <= n else []
+    counts = f"after {as_count(n, 'trial')}: {as_count(failed, 'failure')}"
+    return f"{counts}; {', '.join(rule) or 'open'}"
 
 
 def _find_corners(places: Sequence[int], values: Sequence[float]) -> tuple[charts.Place, ...]:
